@@ -348,9 +348,9 @@ def _looking(
             return Seen.at(path or data, plan, progress)
         published = data.release if isinstance(data, Run) else data
         if not isinstance(published, Published):
-            return Seen.in_memory(to_arrow(data), plan)
+            return Seen.in_memory(to_arrow(data), plan, frame=data)
         facts = data.facts if isinstance(data, Run) else None
-        return Seen.in_memory(to_arrow(published.data), plan, published.description, facts)
+        return Seen.in_memory(to_arrow(published.data), plan, published.description, facts, published.data)
 
     return asking(plan, path, to_arrow(original) if original is not None else None, seen, progress, **how)
 

@@ -18,6 +18,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -41,6 +42,55 @@ def read_numbered(path: Path, newest: int, refusal: str) -> dict[str, Any]:
             f"This version of sfumato reads format {newest}.\nUpdate sfumato."
         )
     return dict(found)
+
+
+# Folders that files may be opened from.
+
+ROOTS = "SFUMATO_ROOTS"  # the variable of the environment that hands them to a process, as a JSON list
+_roots: ContextVar[tuple[Path, ...] | None] = ContextVar("roots", default=None)
+
+
+@contextmanager
+def confined(roots: Sequence[Path]) -> Iterator[None]:
+    """Let plans name files in these folders alone, here and in the processes that are started meanwhile."""
+    token = _roots.set(tuple(roots))
+    try:
+        yield
+    finally:
+        _roots.reset(token)
+
+
+def confinement() -> dict[str, str]:
+    """Return the variable of the environment that confines a process as this one is; nothing if this one is not."""
+    roots = _confined_to()
+    return {} if roots is None else {ROOTS: json.dumps([str(root) for root in roots])}
+
+
+def lies_within(path: Path, roots: Sequence[Path]) -> bool:
+    """Whether a file, or a folder with all parts of a table in it, lies in one of some folders; links are followed."""
+    try:
+        parts = [part for part in path.iterdir() if part.suffix.lower() == ".parquet"] if path.is_dir() else []
+        return all(any(part.resolve().is_relative_to(root) for root in roots) for part in (path, *parts))
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+def openable(path: Path, named: str) -> Path:
+    """Return a path that a plan names, or raise where files may be opened from other folders only."""
+    roots = _confined_to()
+    if roots is None or lies_within(path, roots):
+        return path
+    raise DataError(
+        f"{named} names a file outside of the folders that may be opened here.\n"
+        "Move the file into the project, or start `sfumato web` with --roots and the folder of the file."
+    )
+
+
+def _confined_to() -> tuple[Path, ...] | None:
+    if (roots := _roots.get()) is not None:
+        return roots
+    handed = os.environ.get(ROOTS)
+    return None if handed is None else tuple(Path(root) for root in json.loads(handed))
 
 
 # What in a folder is not its maker's own, by name; None when the folder is not of this maker at all.
@@ -340,6 +390,26 @@ def _exchanged(one: Path, other: Path) -> bool:
         return bool(library.renamex_np(os.fsencode(one), os.fsencode(other), swap) == 0)
     except (AttributeError, OSError, TypeError):  # another system, an old one, or another C library
         return False
+
+
+def swap_files(new: Path, target: Path) -> None:
+    """Let a file take the name of another one, for the same people; the other one, if there is one, takes its name."""
+    _flush(new)
+    if not target.exists():
+        new.replace(target)
+    else:
+        shutil.copystat(target, new)
+        os.utime(new)
+        about = target.stat()
+        if hasattr(os, "chown"):
+            with suppress(PermissionError):  # who is no administrator gives no file away
+                os.chown(new, about.st_uid, about.st_gid)
+        if not _exchanged(new, target):
+            old = new.with_name(f"{new.name}.old")
+            shutil.copy2(target, old)
+            new.replace(target)
+            old.replace(new)
+    _flush(target.parent)
 
 
 _ABOUT_WRITING = frozenset(

@@ -7,10 +7,11 @@ the audits says so. What breaks only what is said of how cells were drawn says t
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
 import pytest
 
 from fuzzing.columns import Column
@@ -53,8 +54,10 @@ from sfumato.models import (
     SensitiveQidDiversity,
     TCloseness,
 )
-from sfumato.models.base import describe
+from sfumato.models.base import Policy, describe
 from sfumato.parameters import Takes, parameters_of
+from sfumato.pipeline import judging
+from sfumato.pipeline.known import Known
 
 
 @dataclass(frozen=True)
@@ -282,6 +285,14 @@ PLANTED = [
     ),
     # Nobody else of the class has both.
     Planted(KmAnonymity(column="basket", k=2, m=2), BASKETS, {2: {"basket": "milk|wine"}}, 1, 1),
+    # One person alone in a class, whose basket is empty.
+    Planted(
+        KmAnonymity(column="basket", k=2, m=2),
+        [{"age": age, "basket": items} for age, items in zip("aaabb", ("milk",) * 3 + ("",) * 2, strict=True)],
+        {4: {"age": "a", "basket": "milk"}},
+        1,
+        1,
+    ),
     # Of four people in two classes one has milk.
     Planted(
         KmAnonymity(column="basket", k=2, m=2, within="table"),
@@ -296,6 +307,22 @@ PLANTED = [
         {1: {"basket": "bread|wine"}},
         1,
         2,
+    ),
+    # Four of six people of a class have wine; no basket with bread has it.
+    Planted(
+        HkpCoherence(column="basket", h="0.5", k=2, p=1),
+        classes("basket", "wine", "wine", "bread", "bread", "", ""),
+        {4: {"basket": "wine"}, 5: {"basket": "wine"}},
+        1,
+        6,
+    ),
+    # One person alone in a class, of whom no public item is told.
+    Planted(
+        HkpCoherence(column="basket", h="0.6", k=2, p=1),
+        [{"age": age, "basket": items} for age, items in zip("aaaabb", ("bread",) * 4 + ("wine", ""), strict=True)],
+        {4: {"age": "a", "basket": "bread"}},
+        1,
+        1,
     ),
     Planted(
         HkpCoherence(column="basket", h="0.5", k=2, p=1, within="table"),
@@ -415,6 +442,19 @@ def test_it_is_found_as_well_where_equal_rows_are_held_once(planted):
     verdict = planted.model.audit(planted.release(spoiled=True).weighted())
 
     assert (verdict.satisfied, verdict.failing, verdict.failing_rows) == (False, planted.failing, planted.failing_rows)
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=str)
+def test_a_release_without_rows_has_nothing_to_judge(planted):
+    release = planted.release(spoiled=False)
+    nobody = replace(release.rows(np.empty(0, np.int32), None), person_of=None, truth=None)
+
+    rates = {name: each for name, each in release.public.base_rates.items() if name != "job"}  # counted in the rows
+    public = replace(release.public, base_rates=rates)
+
+    verdict, *_ = judging.judge(nobody, Policy((planted.model,)), Known(public))
+
+    assert (verdict.satisfied, verdict.nothing_to_judge) == (False, "the table has no row")
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=str)

@@ -337,12 +337,17 @@ def rho_uncertainty(case, shown, required, description):
 
 
 def small_sets(case, shown, required, known, most):
-    """Yield the records of each set of known items that occurs in a class, or in the whole table."""
+    """Yield the records of each set of known items that occurs in a class, or in the whole table.
+
+    An attacker who knows the quasi-identifiers may know no item.
+    """
     records = [frozenset(cell or ()) for cell in shown[required["column"]]]
-    for members in classes(case, shown) if required.get("within", "classes") == "classes" else [range(case.n)]:
+    within = required.get("within", "classes") == "classes"
+    least = 0 if within and any(column.role == "quasi-identifier" for column in case.columns) else 1
+    for members in classes(case, shown) if within else [range(case.n)]:
         holders = {}
         for row in members:
-            for size in range(1, most + 1):
+            for size in range(least, most + 1):
                 for items in combinations(sorted(item for item in records[row] if known(item)), size):
                     holders.setdefault(items, []).append(records[row])
         yield from holders.values()
@@ -393,6 +398,13 @@ def qid_diversity(case, shown, required, description):
     return True
 
 
+def public_prior(counts):
+    """How common values are as far as it is public: each begun step of sqrt(n) rows counts one."""
+    step = max(10, math.isqrt(sum(counts)))
+    weights = [Fraction(count // step + 1) for count in counts]
+    return [weight / sum(weights) for weight in weights]
+
+
 def qid_closeness(case, shown, required, description):
     """No set that may be drawn moves the belief about a cell farther than t from the prior."""
     for name, t in required["t"].items():
@@ -401,7 +413,7 @@ def qid_closeness(case, shown, required, description):
         drawn = [Fraction(str(share)) for share in stated.get("shares", ())]
         column = case.column(name)
         count = Counter("" if cell is None else cell for cell in column.cells)
-        table = [Fraction(count[value], case.n) for value in domain]
+        table = public_prior([count[value] for value in domain])
         priors = [table] if required.get("prior", "table") == "table" else [table, *corners(len(domain))]
         t, distance = Fraction(str(t)), required.get("distance", "equal")
         for some in combinations(range(len(domain)), eta):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import sqlite3
 import subprocess
@@ -251,3 +252,115 @@ def test_killed_while_it_replaces_a_table_there_is_the_old_or_the_new_one(replac
         assert connection.execute("select many from seen").fetchone() == (200,)
     plan = sf.Plan.load(replacing / "plan.toml")
     assert all(verdict.satisfied for verdict in sf.audit(replacing / "out", plan))
+
+
+# What is in the bytes of a file, whatever SQLite does where nobody asks.
+
+MARK = "OLDVALUE"
+
+
+def forgetful(connect):
+    """SQLite as it is built in some systems: rows that are dropped stay in the bytes."""
+
+    def connected(*arguments, **options):
+        connection = connect(*arguments, **options)
+        connection.execute("pragma secure_delete = off")
+        return connection
+
+    return connected
+
+
+def holding(folder):
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and MARK.encode() in path.read_bytes())
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal", "persist"])
+def test_a_replaced_release_is_in_no_byte(folder, monkeypatch, journal):
+    connection = sqlite3.connect(folder / "research.db")
+    connection.execute(f"pragma journal_mode = {journal}")
+    connection.execute("create table stays_2026 (age text)")
+    connection.executemany("insert into stays_2026 values (?)", [(f"{MARK}{n}",) for n in range(2000)])
+    connection.commit()
+    connection.close()
+    (folder / "plan.toml").write_text(PLAN + 'if_exists = "replace"\n', encoding="utf-8")
+    assert holding(folder) == ["research.db"]
+    monkeypatch.setattr(sqlite.sqlite3, "connect", forgetful(sqlite3.connect))
+    run(folder)
+
+    assert holding(folder) == []
+
+
+def test_a_reader_that_keeps_the_old_bytes_alive_is_told_of(folder, monkeypatch):
+    """A transaction that reads the old table holds on to its pages until it ends."""
+    connection = sqlite3.connect(folder / "research.db", isolation_level=None)
+    connection.execute("pragma journal_mode = wal")
+    connection.execute(f"create table stays_2026 as select '{MARK}' as age")
+    connection.execute("begin")
+    connection.execute("select * from stays_2026").fetchall()
+    (folder / "plan.toml").write_text(PLAN + 'if_exists = "replace"\n', encoding="utf-8")
+    monkeypatch.setattr(sqlite, "SECONDS", 0.1)
+    try:
+        with pytest.raises(DataError, match=r"was published, but .* somebody else has it open"):
+            run(folder)
+    finally:
+        connection.close()
+    assert (folder / "out" / "release").is_dir()
+
+
+def test_what_an_audit_refuses_is_in_no_byte(folder, monkeypatch):
+    """A file with free pages: SQLite keeps no old content of these that a rollback could put back."""
+    connection = sqlite3.connect(folder / "research.db")
+    connection.execute("create table big (a text)")
+    connection.executemany("insert into big values (?)", [("x" * 1000,)] * 8000)
+    connection.commit()
+    connection.execute("drop table big")
+    connection.commit()
+    connection.close()
+    create = sqlite.SqliteSession.create
+
+    def create_a_lot(self, table, parts, separators):
+        yield from create(self, table, parts, separators)
+        if "tried" not in self.names(f'"{table}"'):
+            rows = ((f"{MARK} {n} {'y' * 900}", None, "flu") for n in range(6000))
+            self._connection.executemany(f'insert into "{table}" values (?, ?, ?)', rows)
+
+    monkeypatch.setattr(sqlite.SqliteSession, "create", create_a_lot)
+    with pytest.raises(Unsatisfiable):
+        run(folder)
+
+    assert holding(folder) == []
+
+
+# Names that are not text.
+
+
+@pytest.mark.parametrize("named", ["column", "view"])
+def test_names_that_are_not_utf_8_are_refused_by_every_verb_that_meets_them(folder, named):
+    path = folder / "stays.sqlite"
+    with sqlite3.connect(path) as connection:
+        wrong = (
+            "alter table stays rename column codes to codeQ" if named == "column" else "create view codeQ as select 1"
+        )
+        connection.execute(wrong)
+    connection.close()
+    path.write_bytes(path.read_bytes().replace(b"codeQ", b"code\xff"))
+    plan, table = ("--plan", folder / "plan.toml"), (path, "--table", "stays")
+    verbs = [
+        ("anonymize", folder / "plan.toml", "--out", folder / "out"),
+        ("init", *table, "--out", folder / "draft.toml"),
+        ("explain", folder / "plan.toml"),
+        ("check", folder / "plan.toml"),
+        *((verb, *table, *plan) for verb in ("audit", "measure", "attack")),
+    ]
+    if named == "view":
+        verbs = [("connections", "test", "ward")]
+    for words in verbs:
+        done = subprocess.run(
+            [sys.executable, "-m", "sfumato", *map(str, words)],
+            env=os.environ | {"SFUMATO_DATABASE_WARD": f"sqlite://{path}"},
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        assert done.returncode == 2, (words, done.stderr)
+        assert "not UTF-8 text" in " ".join(done.stderr.split()), words

@@ -304,3 +304,185 @@ def test_a_table_with_an_index_is_not_replaced_and_said_so(replacing):
         run(replacing)
 
     assert asked(replacing / "research.duckdb", "select * from stays_2026") == [("the old one",)]
+
+
+# What is in the bytes of a file.
+
+MARK = "OLDVALUE"
+
+
+def holding(folder, mark=MARK):
+    """The files of a folder that have a text in their bytes, hidden ones among them."""
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and mark.encode() in path.read_bytes())
+
+
+@pytest.fixture
+def marked(folder):
+    """A release that is to be replaced, each of whose values has a mark, beside things that must stay."""
+    statements = (
+        f"create table stays_2026 as select '{MARK}' || i as age from range(400) t(i)",
+        "create schema lab",
+        "create type mood as enum ('bad', 'good')",
+        "create sequence numbers start 5",
+        "select nextval('numbers')",
+        "create table lab.tests (id integer primary key, m mood, n integer default nextval('numbers'), check (id > 0))",
+        "insert into lab.tests (id, m) select i, 'good' from range(1, 1001) t(i)",
+        "create index by_mood on lab.tests (m)",
+        "create table lab.visits (test integer references lab.tests (id))",
+        "insert into lab.visits values (7)",
+        "comment on table lab.tests is 'kept'",
+        "comment on column lab.tests.m is 'kept as well'",
+        "create view seen as select count(*) as many from stays_2026",
+        "create view a_view as select * from seen",
+        "create macro twice(x) as 2 * x",
+        "create table gone as select 1 as a",
+        "create view of_nothing as select * from gone",
+        "drop table gone",
+    )
+    with duckdb.connect(str(folder / "research.duckdb")) as connection:
+        for sql in statements:
+            connection.execute(sql)
+    (folder / "plan.toml").write_text(PLAN + 'if_exists = "replace"\n', encoding="utf-8")
+    return folder
+
+
+def test_a_replaced_release_is_in_no_byte_and_everything_else_survives(marked):
+    path = marked / "research.duckdb"
+    if sys.platform != "win32":
+        path.chmod(0o640)
+    assert holding(marked) == ["research.duckdb"]
+    run(marked)
+
+    assert holding(marked) == []
+    assert sorted(each.name for each in marked.iterdir()) == ["out", "plan.toml", "research.duckdb", "stays.duckdb"]
+    assert sys.platform == "win32" or path.stat().st_mode & 0o777 == 0o640
+    for sql, found in (
+        ("select many from a_view", [(120,)]),
+        ("select count(*), min(m), min(n), max(n) from lab.tests", [(1000, "good", 6, 1005)]),
+        ("select twice(4), nextval('numbers')", [(8, 1006)]),
+        ("select comment from duckdb_tables() where table_name = 'tests'", [("kept",)]),
+        ("select comment from duckdb_columns() where comment is not null", [("kept as well",)]),
+        ("select index_name from duckdb_indexes()", [("by_mood",)]),
+        ("select count(*) from duckdb_views() where view_name = 'of_nothing'", [(1,)]),
+    ):
+        assert asked(path, sql) == found, sql
+    for wrong in ("insert into lab.visits values (5000)", "insert into lab.tests (id) values (1)"):
+        with pytest.raises(duckdb.ConstraintException):
+            asked(path, wrong)
+
+
+def test_a_file_keeps_its_format_and_what_was_dropped_before_goes_too(folder):
+    path = folder / "research.duckdb"
+    with duckdb.connect() as connection:
+        connection.execute(f"attach '{path}' as old (storage_version 'v1.0.0', block_size 16384)")
+        connection.execute(f"create table old.stays_2026 as select '{MARK}' || i as age from range(400) t(i)")
+        connection.execute("checkpoint old")
+        connection.execute("drop table old.stays_2026")
+    assert MARK.encode() in path.read_bytes()
+    run(folder)
+
+    assert holding(folder) == []
+    assert asked(path, "select block_size from pragma_database_size()") == [(16384,)]
+    version = "select tags['storage_version'] from duckdb_databases() where database_name = 'research'"
+    assert asked(path, version) == [("v1.0.0+",)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("existing", [True, False])
+def test_what_an_audit_refuses_is_in_no_byte(folder, monkeypatch, existing):
+    """As many rows as DuckDB writes into its file before a commit."""
+    from sfumato.data.files.databases.duckdb import DuckdbSession
+
+    if existing:
+        asked(folder / "research.duckdb", "create table other as select 1 as a")
+    table = f"(select i % 50 as age, '{MARK}' || (i % 977) as illness from range(300_000) t(i))"
+    plan = PLAN.replace('table = "ward.stays"', f'query = "select * from {table} q"')
+    for column in ("name", "codes"):
+        plan = plan.replace(f"[columns.{column}]\n", "").replace('role = "identifier"\n', "")
+    (folder / "plan.toml").write_text(plan.replace('role = "other"\n', ""), encoding="utf-8")
+    create = DuckdbSession.create
+
+    def create_with_one_more(self, table, parts, separators):
+        yield from create(self, table, parts, separators)
+        if self._schema(f'"{table}"').names != ["tried"]:
+            self._execute(f"insert into \"{table}\" values ('99', 'flu')")
+
+    monkeypatch.setattr(DuckdbSession, "create", create_with_one_more)
+    with pytest.raises(Unsatisfiable):
+        run(folder)
+
+    assert [name for name in holding(folder) if name != "plan.toml"] == []
+    assert tables(folder) == (["other"] if existing else [])
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("step", ["commit", "name the folder"])
+def test_killed_behind_the_commit_the_file_has_no_old_byte_and_the_next_run_tidies_up(marked, step):
+    killed(lambda: run(marked, threads=1), "after", step)
+
+    assert MARK.encode() not in (marked / "research.duckdb").read_bytes()
+    if (marked / "out").exists():
+        run(marked, overwrite=True)
+    else:
+        with pytest.raises(OutputError, match="its folder was put in place"):
+            run(marked)
+    assert holding(marked) == []
+
+
+def test_a_file_that_cannot_be_copied_whole_is_refused_early_and_stays(marked, monkeypatch):
+    from sfumato.data.files.databases.duckdb_writing import DuckdbWriter
+
+    content = DuckdbWriter._content
+    monkeypatch.setattr(DuckdbWriter, "_content", lambda self, name, *, rows: [name, content(self, name, rows=rows)])
+    with pytest.raises(DataError, match="it holds something that cannot be copied"):
+        run(marked)
+
+    assert asked(marked / "research.duckdb", "select many from a_view") == [(400,)]
+    assert not [path for path in marked.iterdir() if path.name.startswith(".")]
+
+
+def test_a_file_that_another_program_has_open_is_refused(marked):
+    connection = duckdb.connect(str(marked / "research.duckdb"), read_only=True)
+    try:
+        with pytest.raises(DataError, match="somebody else has it open"):
+            run(marked)
+    finally:
+        connection.close()
+
+
+def test_a_file_that_another_program_made_or_changed_meanwhile_is_kept(folder, monkeypatch):
+    """The one that is new is not replaced, and the one that was changed is not put back."""
+    from sfumato.data.files.databases.publishing import Publication
+
+    put_in_place, path = Publication.put_in_place, folder / "research.duckdb"
+
+    def and_another(self, about):
+        put_in_place(self, about)
+        asked(path, "create table theirs as select 1 as a")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Publication, "put_in_place", and_another)
+        with pytest.raises(DataError, match="somebody else has it open"):
+            run(folder)
+    assert tables(folder) == ["theirs"]
+
+    def changed(*arguments, **options):
+        asked(path, "create table more as select 1 as a")
+        raise OutputError("There is no room for the folder.")
+
+    monkeypatch.setattr(disk, "_put_in_place", changed)
+    with pytest.raises(OutputError, match="could not be dropped again"):
+        run(folder)
+    assert tables(folder) == ["more", "stays_2026", "theirs"]
+
+
+@pytest.mark.posix
+def test_a_link_to_a_file_stays_a_link(marked):
+    (marked / "real").mkdir()
+    (marked / "research.duckdb").rename(marked / "real" / "research.duckdb")
+    (marked / "research.duckdb").symlink_to("real/research.duckdb")
+    run(marked)
+
+    assert (marked / "research.duckdb").is_symlink()
+    assert holding(marked) == []
+    assert asked(marked / "research.duckdb", "select many from a_view") == [(120,)]

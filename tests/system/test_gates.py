@@ -65,6 +65,19 @@ def test_verdicts_are_test_results(folder):
     assert "flu" not in ElementTree.tostring(suite, encoding="unicode")
 
 
+def test_nothing_to_judge_is_a_failure(folder):
+    shop = '[columns.shop]\nrole = "other"\n'
+    basket = shop + '[columns.basket]\nrole = "items"\nkind = "set"\nsensitive_items = ["lithium"]\n'
+    require = '[[require]]\nmodel = "rho-uncertainty"\ncolumn = "basket"\nrho = 0.5\n'
+    (folder / "plan.toml").write_text(basket + require, encoding="utf-8")
+    (folder / "people.csv").write_text("basket,shop\nlithum|tea,A\nlithum|tea,A\n", encoding="utf-8")
+
+    code, suite = audited(folder)
+
+    assert (code, suite.get("failures")) == (1, "1")
+    assert "NOTHING TO JUDGE" in suite[0].find("failure").get("message")
+
+
 def test_what_cannot_be_judged_takes_the_place_of_older_results(folder):
     audited(folder)
     code, suite = audited(folder, "nobody.csv")

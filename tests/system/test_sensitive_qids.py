@@ -69,15 +69,17 @@ def test_the_audit_agrees_and_needs_no_private_folder(place, tmp_path):
     assert done.returncode == 0
     verdicts = json.loads(done.stdout)["verdicts"]
     assert [verdict["satisfied"] for verdict in verdicts] == [True, True]
-    assert verdicts[1]["facts"]["columns"]["job"]["prior"] == "base rates of the original"
+    assert verdicts[1]["facts"]["columns"]["job"]["prior"] == "base rates that the release states"
+    assert not verdicts[1]["facts"].get("faults")
     (tmp_path / "release").mkdir()
     for file in (place / "out/release").iterdir():
         (tmp_path / "release" / file.name).write_bytes(file.read_bytes())
     (tmp_path / "plan.toml").write_text(PLAN.replace('path = "people.csv"', ""), encoding="utf-8")
     done = sfumato("audit", "release", "--plan", "plan.toml", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    columns = json.loads(done.stdout)["verdicts"][1]["facts"]["columns"]
-    assert columns["job"]["prior"] == "estimated from the release"
+    verdict = json.loads(done.stdout)["verdicts"][1]
+    assert verdict["facts"]["columns"]["job"]["prior"] == "base rates that the release states"
+    assert verdict["known_from"] == {"base rates of 'job'": "claimed by the release itself"}
 
 
 def test_the_audit_fails_when_the_plan_asks_for_more(place):
@@ -193,7 +195,8 @@ def test_single_values_from_plan_to_table(tmp_path):
     assert "drawn by chance in place of the true" in " ".join(sfumato("explain", plan).stdout.split())
     assert sfumato("anonymize", plan, "--out", out, "--seed", "5").returncode == 0
     about = json.loads((tmp_path / "run" / "release" / "release.json").read_text(encoding="utf-8"))
-    assert set(about["columns"]["job"]) == {"role", "kind", "domain", "p", "shares", "t", "distance", "prior"}
+    asked = ("t", "distance", "prior", "base_rates")
+    assert set(about["columns"]["job"]) == {"role", "kind", "domain", "p", "shares", *asked}
     assert sfumato("audit", out, "--plan", plan).returncode == 0
     found = sfumato("reconstruct", f"{out}/release", "--columns", "job,sex", "--out", str(tmp_path / "table.csv"))
     assert found.returncode == 0

@@ -95,7 +95,7 @@ def stopped(folder, program, sign, number):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX has them")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)])
 def test_a_stop_says_so_leaves_nothing_and_prints_the_json_object(folder, number):
     output, words = stopped(folder, SLOW, "auditing", number)
 
@@ -112,6 +112,46 @@ def test_a_stop_while_measuring_says_that_the_release_stays_and_how_to_go_on(fol
     said = "Stopped. out was written. Its release was audited; `sfumato report out` completes the rest."
     assert json.loads(output)["error"] == said
     assert said in " ".join(words.split())
+    assert (folder / "out" / "release" / "data.csv").is_file()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX has them")
+@pytest.mark.parametrize("before", ["", "import resource; resource.setrlimit(resource.RLIMIT_AS, (64 << 30,) * 2)\n"])
+def test_a_terminal_that_closes_says_so_twice_and_nothing_unaudited_is_left(folder, before):
+    """A shell and the system both send SIGHUP, also to the process that watches a limit of memory."""
+    slow = SLOW.replace("    time.sleep(60)", "    os.killpg(0, 1); time.sleep(60)").replace(
+        "import sys", "import os, sys"
+    )
+    tidying = """
+import signal, shutil
+from sfumato import disk
+
+def rmtree(*arguments, **options):
+    os.killpg(0, 1)
+    return removed(*arguments, **options)
+
+removed, disk.shutil.rmtree = shutil.rmtree, rmtree
+main()
+"""
+    program = before + slow.removesuffix("main()\n") + tidying
+    command = [sys.executable, "-c", program, "anonymize", "plan.toml", "--out", "out"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, start_new_session=True, check=False, timeout=120)
+
+    assert done.returncode == 130, done.stderr
+    assert not {path.name for path in folder.iterdir()} - {"auditing", "people.csv", "plan.toml"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX has them")
+def test_a_command_under_nohup_goes_on_when_its_terminal_closes(folder):
+    going_on = SLOW.replace("time.sleep(60)", "os.kill(os.getpid(), 1); return judged(self, release)")
+    going_on = going_on.replace("import sys", "import os, sys").replace(
+        "def audit", "judged = KAnonymity.audit\ndef audit"
+    )
+    start = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n{going_on}"
+    command = [sys.executable, "-c", start, "anonymize", "plan.toml", "--out", "out"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False, timeout=120)
+
+    assert done.returncode == 0, done.stderr
     assert (folder / "out" / "release" / "data.csv").is_file()
 
 

@@ -136,3 +136,16 @@ def test_ctrl_c_stops_what_is_under_way_and_leaves_nothing(folder):
 
     assert json.loads(kept.read_text(encoding="utf-8"))["state"] in ("cancelled", "finished")
     assert [path.name for path in (folder / "runs").iterdir() if path.name.startswith(".")] == []
+
+
+def test_the_process_that_looks_at_data_opens_nothing_outside_of_the_roots(folder):
+    outside = folder.parent / f"{folder.name}-outside.csv"
+    outside.write_text("Bern;TOPSECRET;*\nChur;TOPSECRET;*\n", encoding="utf-8")
+    plan = PLAN.replace("[columns.town]\n", f'[columns.town]\nhierarchy = "../{outside.name}"\n')
+    (folder / "sent.toml").write_text(plan, encoding="utf-8")
+    server = Server(folder)
+    page = server.until("/plans/sent.toml/columns/2/hierarchy?show=yes", "The hierarchy names a file outside of")
+    server.end()
+
+    assert "--roots" in page
+    assert "TOPSECRET" not in page

@@ -25,6 +25,11 @@ class Step:
     later: tuple[Step, ...] = ()  # which build on it, and may have a say in it
 
     @property
+    def makes_classes(self) -> bool:
+        """Whether it makes the classes: in their phase, or in a later one that took over what is asked of them."""
+        return self.anonymizer.phase is Phase.CLASSES or bool(self.policy.of(KAnonymity))
+
+    @property
     def class_size(self) -> int:
         """How many rows a class has at least when this step and those that build on it are done."""
         return max(step.policy.k() for step in (self, *self.later))
@@ -32,7 +37,7 @@ class Step:
     def carry_out(self, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
         """Return what the anonymizer decides, given what steps before it decided."""
         asked = self.policy
-        if self.anonymizer.phase is Phase.CLASSES and self.class_size > asked.k():
+        if self.makes_classes and self.class_size > asked.k():
             asked = Policy((*asked, KAnonymity(k=self.class_size)))
         says = (step.anonymizer.crowding(dataset, step.policy, workplace) for step in self.later)
         crowding = next((say for say in says if say is not None), None)
@@ -72,10 +77,10 @@ def steps(
         else:
             name, why = _default(phase, members, schema)
         anonymizer = options.get(name) or ANONYMIZERS[name]()
-        larger = max((step.class_size for step in found), default=1)
-        if phase is Phase.CLASSES and larger > Policy(tuple(members[phase])).k():
-            why += f"; classes have {larger:,} rows or more, which a later step asks for"
         step = Step(anonymizer=anonymizer, policy=Policy(tuple(members[phase])), why=why, later=found)
+        if step.makes_classes and step.class_size > step.policy.k():
+            why += f"; classes have {step.class_size:,} rows or more, which a later step asks for"
+            step = replace(step, why=why)
         found = (step, *found)
     return found
 

@@ -26,7 +26,8 @@ class ItemGeneralization(InCrowds):
     each in all records at once in which it breaks no promise; a label takes the place of the one above it. With
     quasi-identifiers that is done in every class. Without an item hierarchy, items are shown or withheld.
 
-    Sensitive items stay as they are where the model takes them for unknown (hkp-coherence).
+    Sensitive items stay as they are where the model takes them for unknown (hkp-coherence). In a class in which too
+    many records have the same one, as many of its occurrences are suppressed as necessary.
     """
 
     name: ClassVar[str] = "item-generalization"

@@ -1,9 +1,9 @@
-"""PRAM: some cells keep their value, the others show one that is drawn, so that counts stay as they are on average.
+"""PRAM: some cells keep their value, the others show one that is drawn, so that counts stay nearly as they are.
 
 Gouweleeuw, Kooiman, Willenborg and De Wolf (1998): each value is replaced by a draw from its row of a published matrix.
-Here a cell keeps its value with probability p, and else shows a value drawn as often as values occur. Such a matrix is
-invariant: the shares of the values are its eigenvector. What a reader believes then is the prior, pulled towards the
-value that is shown by p, so p follows from the requirement in closed form.
+Here a cell keeps its value with probability p, and else shows a value drawn by the public prior: counts on a grid, or
+base rates of the plan. By exact shares the matrix would be invariant: they are its eigenvector. What a reader believes
+then is the prior, pulled towards the value that is shown by p, so p follows from the requirement in closed form.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sfumato.parameters import parametrized
 
 @parametrized
 class Pram(CellByCell["Matrix"]):
-    """Replace some values by others, drawn as often as values occur: one value a cell, and counts that stay in place.
+    """Replace some values by others, drawn about as often as values occur: one value a cell, and similar counts.
 
     The least noise that the requirements allow is taken, column by column. The matrix tells about how common each value
     is, which `prior = "table"` takes as known; to any other prior it is no answer.
@@ -45,13 +45,12 @@ class Pram(CellByCell["Matrix"]):
 
     def choose(self, column: HiddenColumn, policy: Policy) -> Matrix:
         """Return the matrix of a column with the largest p that the requirements on it allow."""
-        counts = column.counts()
-        counts = counts if counts.sum() else np.ones_like(counts)
-        units = rounded_shares(counts)
+        prior = column.prior()
+        units = rounded_shares(prior)
         p = Fraction(1)
         for model in policy.of(SensitiveQidCloseness):
             if column.name in model.t:
-                p = min(p, largest_p(counts, units, Fraction(model.t[column.name]), edges_of(column, model.distance)))
+                p = min(p, largest_p(prior, units, Fraction(model.t[column.name]), edges_of(column, model.distance)))
         return Matrix(Fraction(math.floor(p * STEPS), STEPS), units)
 
     def public_of(self, column: HiddenColumn, how: Matrix, policy: Policy) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from sfumato.attacks.minimality import Minimality as Minimality
 from sfumato.attacks.partial_matching import PartialMatching as PartialMatching
 from sfumato.attacks.plain_sight import PlainSight as PlainSight
 from sfumato.attacks.printed_figures import PrintedFigures as PrintedFigures
+from sfumato.attacks.random_sets import ClassAndCell as ClassAndCell
 from sfumato.attacks.random_sets import Intersection as Intersection
 from sfumato.attacks.random_sets import SecondRelease as SecondRelease
 from sfumato.attacks.random_sets import SetInference as SetInference
@@ -54,6 +55,7 @@ ATTACKS: dict[str, type[Attack]] = {
         RuleInference,
         ClassItems,
         SetInference,
+        ClassAndCell,
         Intersection,
         SecondRelease,
     )

@@ -46,6 +46,7 @@ class Finding:
     worst: float  # the highest confidence that the intruder reaches, 0..1
     mean: float | None = None  # over people, where that says something
     facts: Mapping[str, Any] = field(default_factory=dict)  # JSON data: counts, never values of secret columns
+    warning: str = ""  # what the holder of the table must be told besides
 
     @classmethod
     def of(
@@ -78,7 +79,8 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as plain data."""
-        return vars(self) | {"facts": dict(self.facts)}
+        found = vars(self) | {"facts": dict(self.facts)}
+        return found if self.warning else {key: value for key, value in found.items() if key != "warning"}
 
     def __str__(self) -> str:
         return f"{self.exposed:,} of {self.people:,} exposed, confidence up to {100 * self.worst:.3g} %"

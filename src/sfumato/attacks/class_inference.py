@@ -8,9 +8,11 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.attacks.base import Asked, AttackOfColumn, Finding
+from sfumato.data.distinct import entries_of
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
@@ -18,9 +20,10 @@ from sfumato.models.base import PrivacyModel
 from sfumato.models.judging.classes import Values, at_most, classes_of, sensitive_column, values_of
 from sfumato.models.judging.posteriors import Secrets, chances
 from sfumato.models.judging.sets_of_values import held_by
-from sfumato.models.judging.weights import row_weights, tally
+from sfumato.models.judging.weights import row_weights, tally, tally_keys
 
 NEAR = 1e-9
+FEWEST = 4  # cells that have to be shown beside a value of an unchanged column
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +43,10 @@ class ClassInference(AttackOfColumn):
     What l-diversity and t-closeness are about: homogeneity and skewness (Machanavajjhala et al. 2007, Li et al. 2007).
     A label, and what is withheld (`*`), counts for the values below it in proportion to base rates: those that
     everybody knows, else the shares of the whole table. A person is exposed when some value is believed in more than
-    the threshold and more than its base rate. The mean is the share of people whose value the intruder names. Where
-    people have several values in their rows, each is believed in as often as people of the class have it.
+    the threshold and more than its base rate. Of a masked cell an unchanged column beside it may tell more than the
+    class does: then the attacker believes what is shown where that column has the same value. The mean is the share of
+    people whose value the intruder names. Where people have several values in their rows, each is believed in as often
+    as people of the class have it.
 
     >>> table = {"age": ["20-29"] * 4 + ["30-39"] * 2, "illness": ["flu"] * 3 + ["HIV", "HIV", "cold"]}
     >>> release = Release.of(table, age="quasi-identifier", illness="sensitive")
@@ -65,7 +70,8 @@ class ClassInference(AttackOfColumn):
         """What the intruder knows."""
         return (
             "Knows that a person is in the table and all their quasi-identifiers, finds the class, and believes in a "
-            f"value of {self.column!r} as often as the class shows it."
+            f"value of {self.column!r} as often as the class shows it; of a masked cell, also as an unchanged column "
+            "of the same row tells."
         )
 
     @classmethod
@@ -77,9 +83,9 @@ class ClassInference(AttackOfColumn):
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""
-        masked = self.column in table.masked_columns
-        several = not masked and self._read(table).several
-        found = (self._by_labels if masked else self._by_people if several else self._by_values)(table)
+        if self.column in table.masked_columns:
+            return self._on_masked(table)
+        found = (self._by_people if self._read(table).several else self._by_values)(table)
         certain = int(found.size[found.highest >= 1 - NEAR].sum())
         facts = {"classes": int(found.size.size), "certain": certain, "gain": found.gain}
         return Finding.of(found.highest, found.exposes, found.size, **facts)
@@ -138,9 +144,69 @@ class ClassInference(AttackOfColumn):
             gain=float((part / np.maximum(whole, 1) - share[value]).max(initial=0.0)),
         )
 
-    def _by_labels(self, table: Release) -> _Believed:
-        """Spread labels over the values below them, by public base rates."""
+    def _on_masked(self, table: Release) -> Finding:
+        """Believe what the class tells and, where the cell is masked, what an unchanged column beside it tells."""
         secrets = Secrets.of(table, (self.column,), cast(PrivacyModel, self))
+        found = self._by_labels(secrets)
+        certain = int(found.size[found.highest >= 1 - NEAR].sum())
+        facts = {"classes": int(found.size.size), "certain": certain, "gain": found.gain}
+        masked = (secrets.labels[0] >= secrets.domains[0].n_leaves).any()
+        carried = table.carried.column_names if masked and table.carried is not None else ()
+        told = {name: sure for name in carried if (sure := self._told_by(table, name, secrets)).any()}
+        if not told:
+            return Finding.of(found.highest, found.exposes, found.size, **facts)
+        group_of, _ = secrets.groups(0, knowing_others=False)
+        sure, weights = found.highest[group_of], row_weights(table)
+        exposed = found.exposes[group_of]
+        for beside in told.values():
+            sure, exposed = np.maximum(sure, beside), exposed | (beside > 0)
+        each = np.ones(table.n_rows, dtype=np.int64) if weights is None else weights
+        unchanged = {name: int(each[beside > 0].sum()) for name, beside in told.items()}
+        return Finding.of(sure, exposed, weights, **facts, unchanged=unchanged)
+
+    def _told_by(self, table: Release, name: str, secrets: Secrets) -> NDArray[np.float64]:
+        """Return how sure one is of each masked cell, (n,), by cells that are shown beside the same unchanged value.
+
+        0 where that is nothing, or no more than the threshold or the base rate. A value is used that four shown cells
+        or more stand beside. The column is used if it guesses shown cells well, each from the others: at least half of
+        the wrong guesses without it have to go.
+        """
+        assert table.carried is not None
+        domain, label, n = secrets.domains[0], secrets.labels[0].astype(np.int64), table.n_rows
+        nothing = np.zeros(n)
+        array = table.carried.column(name)
+        if pa.types.is_nested(array.type):
+            return nothing
+        known = entries_of(array)[0].astype(np.int64)
+        shown, leaves = label < domain.n_leaves, domain.n_leaves
+        weights = row_weights(table)
+        keys, count = tally_keys((known * leaves + label)[shown], None if weights is None else weights[shown])
+        if not keys.size:
+            return nothing
+        value, leaf = np.divmod(keys, leaves)
+        # The pairs of each value, the largest last; the rival of a pair is the largest of the others.
+        order = np.lexsort((count, value))
+        value, leaf, count = value[order], leaf[order], count[order]
+        last = np.append(value[1:] != value[:-1], True)
+        place, end = np.cumsum(last) - last, np.flatnonzero(last)
+        many = np.bincount(place, weights=count)[place]
+        rival = np.where(last, np.where(np.append(True, last[:-1]), 0, np.append(0, count[:-1])), count[end][place])
+        common = domain.common[leaf[end]][place]
+        least = np.maximum(self.threshold, common) * (many - 1)
+        often = many >= FEWEST
+        right = often & (count - 1 > least) & (count - 1 >= rival)
+        wrong = often & ~right & (rival > least)
+        guessed = right | wrong
+        if 2 * int(count[right].sum()) < float(count[guessed] @ (1 + common[guessed])) or not right.any():
+            return nothing
+        used = end[(often & last & (count > np.maximum(self.threshold, common) * many))[end]]
+        sure_of, guess_of = np.zeros(int(known.max()) + 1), np.full(int(known.max()) + 1, -1)
+        sure_of[value[used]], guess_of[value[used]] = (count / many)[used], leaf[used]
+        below = (domain.first[label] <= guess_of[known]) & (guess_of[known] <= domain.last[label])
+        return np.where(~shown & below, sure_of[known], 0.0)
+
+    def _by_labels(self, secrets: Secrets) -> _Believed:
+        """Spread labels over the values below them, by public base rates."""
         domain = secrets.domains[0]
         share = domain.common
         bounds = domain.bounds(Fraction(str(self.threshold)), "prior", missing_is_sensitive=True)

@@ -24,7 +24,8 @@ class ClassItems(AttackOfColumn):
 
     Of all records of the class, some hold the item: their share is the confidence. With `known`, items may be known
     besides, as in rule-inference: up to two and the class, or three items; each person is attacked with the luckiest
-    choice. Only rho-uncertainty within classes bounds this.
+    choice. rho-uncertainty within classes bounds both. hkp-coherence within classes bounds the attack without known
+    items.
 
     >>> table = {"age": ["20-29"] * 2 + ["30-39"] * 2, "basket": ["bread|wine", "milk|wine", "bread", "milk"]}
     >>> release = Release.of(table, age="quasi-identifier", basket={"role": "items", "sensitive_items": ("wine",)})
@@ -37,6 +38,11 @@ class ClassItems(AttackOfColumn):
     answered_when: ClassVar[Mapping[str, str]] = {"within": "classes"}
 
     known: bool = False  # whether items are known, too
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.known:
+            object.__setattr__(self, "answered_by", (*type(self).answered_by, "hkp-coherence"))
 
     @property
     def title(self) -> str:

@@ -1,14 +1,16 @@
 """What cells of several values, or of one that may be drawn, give away.
 
-One column by itself, two columns read together, and a second release.
+One column by itself or together with the equivalence class, two columns read together, and a second release.
 
-All three work from the release and from base rates that everybody may know: how common each value of a column is.
+All work from the release and from base rates that everybody may know: how common each value of a column is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations
 from typing import Any, ClassVar, Self
 
@@ -21,12 +23,17 @@ from sfumato.data.dataset import Codes
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
 from sfumato.errors import DataError
-from sfumato.models.judging.weights import row_weights
+from sfumato.models.judging.classes import Classes, classes_of
+from sfumato.models.judging.weights import row_weights, tally
+from sfumato.models.judging.worst_sets import hierarchical_edges
+from sfumato.models.t_closeness import hierarchy_of
 
 ROWS = 20_000  # records that are looked at
 COLUMNS = 8  # of which all pairs are looked at
 DRAWS = 10_000  # people that are made up to see what a second release would do
 SURE = 3  # standard errors above which a pair of values counts as possible
+CHANCE = 1e-3  # with which some bound on the shares of a class may be wrong, over all classes and values together
+FEW = 0.01  # of all classes, and of all records: more of them are worth a warning
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +157,15 @@ def _finding(
     )
 
 
+def _confidence(sets: Sets, priors: NDArray[np.float64], prior_of: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the belief in the likeliest value of each record, (n,), where record r starts from priors[prior_of[r]]."""
+    confidence = np.empty(len(sets.shown))
+    for first in range(0, confidence.size, 1 << 13):
+        part = slice(first, first + (1 << 13))
+        confidence[part] = sets.belief(sets.shown[part], priors[prior_of[part]]).max(axis=1)
+    return confidence
+
+
 def _mean(confidence: NDArray[np.float64], weight: NDArray[np.int64]) -> float:
     return float(np.average(confidence, weights=weight)) if weight.size else 0.0
 
@@ -202,10 +218,7 @@ class SetInference(AttackOfColumn):
         sets = Sets.of(table, self.column)
         if sets is None:
             return _all_known(table)
-        confidence = np.empty(len(sets.shown))
-        for first in range(0, confidence.size, 1 << 13):
-            part = sets.shown[first : first + (1 << 13)]
-            confidence[first : first + (1 << 13)] = sets.belief(part, sets.share).max(axis=1)
+        confidence = _confidence(sets, sets.share[None, :], np.zeros(len(sets.shown), dtype=np.int64))
         return _finding(confidence, sets.weight, table.total, self.threshold, values=sets.d)
 
     def guess(self, table: Release) -> Finding | None:
@@ -215,6 +228,151 @@ class SetInference(AttackOfColumn):
             return None
         most = max(known.weight.values()) / known.total
         return believing(self, most, table.total)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassAndCell(SetInference):
+    """Guess a value from the cell and from how common each value is in the person's equivalence class.
+
+    The attacker computes the shares of each class back from its cells, as any analyst would, and takes them as prior.
+    Shares of few rows are noise. So the attacker bounds the true shares of every class (Bernstein's inequality: all
+    bounds hold together with a probability of 99.9 %), and takes the shares within them that are nearest to those of
+    the table. A class whose bounds hold the shares of the table tells nothing.
+
+    Closeness bounds what a cell adds to the table's prior. Where a class by itself is farther from it than t, class and
+    cell together move the belief by more than t on average (distances are convex). This is a warning where it concerns
+    more than one in a hundred classes, or of all records.
+    """
+
+    name: ClassVar[str] = "class-and-cell"
+    answered_by: ClassVar[tuple[str, ...]] = ()
+    intruder: ClassVar[str] = (
+        "Knows which cells are a person's, and all quasi-identifiers; computes the shares of the person's class back "
+        "from its cells, and takes the likeliest value of the cell given these shares."
+    )
+
+    @property
+    def title(self) -> str:
+        """What is attacked."""
+        return f"Guessing {self.column!r} from a person's class and cell"
+
+    @classmethod
+    def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
+        """Yield one attack for each column whose cells were drawn, where there is something to find a class by."""
+        for name in _randomized(release) if release.quasi_identifiers else ():
+            if "groups" not in release.description.get("columns", {}).get(name, {}):
+                yield cls(column=name, threshold=asked.threshold)
+
+    def on(self, table: Release) -> Finding:
+        """Attack a table as published."""
+        sets = Sets.of(table, self.column)
+        if sets is None:
+            return _all_known(table)
+        classes = classes_of(table)
+        telling, shares = _telling(table, sets, classes)
+        place = np.full(classes.size.size, telling.size)  # of each class among those that tell something; else the last
+        place[telling] = np.arange(telling.size)
+        prior_of = place[classes.class_of[_looked_at(table)[0]]]
+        confidence = _confidence(sets, np.vstack([shares, sets.share]), prior_of)
+        facts = {"values": sets.d, "classes": int(classes.size.size), "telling": int(telling.size)}
+        beyond, warning = self._beyond(table, sets, classes, telling, shares)
+        return replace(
+            _finding(confidence, sets.weight, table.total, self.threshold, **facts, **beyond), warning=warning
+        )
+
+    def _beyond(
+        self,
+        table: Release,
+        sets: Sets,
+        classes: Classes,
+        telling: NDArray[np.int64],
+        shares: NDArray[np.float64],
+    ) -> tuple[dict[str, Any], str]:
+        """Return which classes tell more than the t that the release states, and a warning where these are not few."""
+        moved, t = _moved(table, self.column, shares - sets.share), table.description["columns"][self.column].get("t")
+        if moved is None or t is None:
+            return {}, ""
+        t = float(Fraction(str(t)))
+        far, people = int((moved > t).sum()), int(classes.size[telling[moved > t]].sum())
+        facts = {"t": t, "moved": float(moved.max(initial=0.0)), "beyond": far, "people_beyond": people}
+        if far <= FEW * classes.size.size and people <= FEW * table.total:
+            return facts, ""
+        return facts, (
+            f"Column {self.column!r} has t = {t:g}, which bounds how far one cell moves a belief from the prior. In "
+            f"{far:,} of {classes.size.size:,} equivalence classes ({people:,} of {table.total:,} records) all cells "
+            f"together move it by more, up to {facts['moved']:.2g}: the shares of a class can be computed back. Make "
+            "the quasi-identifiers coarser, drop them, or accept that a class tells about its people."
+        )
+
+
+def _moved(table: Release, name: str, change: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return how far each change of belief, (m, d), goes by the distance that is asked of a column, (m,).
+
+    None where its hierarchy is not at hand.
+    """
+    about, column = table.description["columns"][name], table.columns[name]
+    distance = about.get("distance", "equal")
+    if distance == "equal":
+        return np.asarray(np.abs(change).sum(axis=1) / 2)
+    if distance == "ordered":
+        return np.asarray(np.abs(np.cumsum(change, axis=1)[:, :-1]).sum(axis=1) / (change.shape[1] - 1))
+    spec = column.spec if isinstance(column, BitSets | ReleasedColumn) else None
+    if spec is None or spec.hierarchy is None:
+        return None
+    domain = tuple(map(str, about["domain"]))
+    edges = hierarchical_edges(hierarchy_of(name, spec, domain), domain)
+    return np.asarray(np.abs(change @ edges.behind.T) @ edges.length)
+
+
+def _telling(table: Release, sets: Sets, classes: Classes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the classes whose shares surely differ from those of the table, and their nearest shares, (classes, d).
+
+    A class of n rows of which s show a value has a share of it near (s / n - h) / (g - h).
+    """
+    own, other = sets.chances
+    gap = own - other
+    if not (gap > 1e-12).all():
+        return np.zeros(0, dtype=np.int64), np.zeros((0, sets.d))
+    log_chance = math.log(2 * sets.d * max(classes.size.size, 1) / CHANCE)
+    variance = np.maximum(own * (1 - own), other * (1 - other))
+    # In a smaller class no share is known to better than 1.
+    large = np.flatnonzero(classes.size > (2 * log_chance * (variance / gap**2 + 1 / (3 * gap))).min())
+    n = classes.size[large, None]
+    share = (_shown_in(table, sets, classes, large) / n - other) / gap
+    error = (log_chance / 3 + np.sqrt(log_chance**2 / 9 + 2 * log_chance * n * variance)) / (n * gap)
+    low, high = np.maximum(share - error, 0), np.minimum(share + error, 1)
+    surely = ((low > sets.share) | (high < sets.share)).any(axis=1)
+    low, high = low[surely], np.maximum(high[surely], low[surely])
+    # The distribution within the bounds that is nearest to that of the table is the same shift for all, cut off.
+    least, most = np.full((len(low), 1), -1.0), np.full((len(low), 1), 1.0)
+    for _ in range(50):
+        shift = (least + most) / 2
+        above = np.clip(sets.share + shift, low, high).sum(axis=1, keepdims=True) > 1
+        least, most = np.where(above, least, shift), np.where(above, shift, most)
+    nearest = np.clip(sets.share + most, low, high)
+    return large[surely], nearest / np.maximum(nearest.sum(axis=1, keepdims=True), 1e-300)
+
+
+def _shown_in(table: Release, sets: Sets, classes: Classes, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many cells of some classes show each value, shape (classes, d)."""
+    place = np.full(classes.size.size, -1)
+    place[chosen] = np.arange(chosen.size)
+    class_of = place[classes.class_of]
+    rows = np.flatnonzero(class_of >= 0)
+    class_of, weights = class_of[rows], None if classes.weights is None else classes.weights[rows]
+    column, counts = table.columns[sets.name], np.zeros((chosen.size, sets.d), dtype=np.int64)
+    if isinstance(column, BitSets):
+        packed = column.packed[rows]
+        for value in range(sets.d):
+            word = packed[:, value // 64]
+            shows = (word >> word.dtype.type(value % 64)) & word.dtype.type(1) != 0
+            counts[:, value] = tally(class_of[shows], chosen.size, weights[shows] if weights is not None else None)
+        return counts
+    about = table.description["columns"][sets.name]
+    place_of = {str(label): value for value, label in enumerate(about["domain"])}
+    assert isinstance(column, ReleasedColumn)
+    values = np.array([place_of[label] for label in column.labels], dtype=np.int64)[column.codes[rows]]
+    return tally(class_of * sets.d + values, chosen.size * sets.d, weights).reshape(chosen.size, sets.d)
 
 
 @dataclass(frozen=True, kw_only=True)

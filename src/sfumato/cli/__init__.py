@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import traceback
+from types import FrameType
 from typing import NoReturn
 
 import typer
@@ -38,6 +39,25 @@ class _NoPandas:
             raise ModuleNotFoundError("pandas is not used on the command line", name=name)
 
 
+def _stop_as_ctrl_c() -> None:
+    """Let a request to end (SIGTERM, SIGBREAK on Windows) and a closed terminal (SIGHUP) mean the same as Ctrl-C."""
+    hung_up: list[int] = []
+
+    def hang_up(number: int, _: FrameType | None) -> None:
+        if not hung_up:  # shell and system both send it: the second one must not interrupt the tidying up
+            hung_up.append(number)
+            raise KeyboardInterrupt
+
+    for name, handler in (
+        ("SIGTERM", signal.default_int_handler),
+        ("SIGBREAK", signal.default_int_handler),
+        ("SIGHUP", hang_up),
+    ):
+        number = getattr(signal, name, None)
+        if number is not None and (name != "SIGHUP" or signal.getsignal(number) is not signal.SIG_IGN):  # nohup
+            signal.signal(number, handler)
+
+
 def main() -> None:
     """Run the command line; every error becomes a message and an exit code."""
     as_json = "--json" in sys.argv
@@ -46,9 +66,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows ? for what it cannot
     sys.meta_path.insert(0, _NoPandas())
-    for name in ("SIGTERM", "SIGBREAK"):  # whoever ends a job means the same as Ctrl-C; the second one is Windows' word
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.default_int_handler)
+    _stop_as_ctrl_c()
     try:
         heed(as_json)
         code = app(standalone_mode=False)

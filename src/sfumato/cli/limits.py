@@ -82,4 +82,7 @@ def _wait_for(child: int) -> int:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both
     signal.signal(signal.SIGTERM, pass_on)
+    hang_up = getattr(signal, "SIGHUP", None)
+    if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:  # nohup
+        signal.signal(hang_up, pass_on)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -59,6 +59,7 @@ def init(
     separator: Annotated[str | None, typer.Option(help="Between cells (csv) or items (transactions).")] = None,
     encoding: Annotated[str | None, typer.Option(help="Of text, such as windows-1252.")] = None,
     header: Annotated[bool | None, typer.Option(help="Whether the first line names the columns.")] = None,
+    header_row: Annotated[int | None, typer.Option(min=1, help="The line that names the columns, from 1 on.")] = None,
     decimal: Annotated[str | None, typer.Option(help="Mark of decimals: a point or a comma.")] = None,
     dates: Annotated[str | None, typer.Option(help="day-month-year, month-day-year or year-month-day.")] = None,
     sheet: Annotated[str | None, typer.Option(help="Of a workbook.")] = None,
@@ -86,6 +87,7 @@ def init(
             separator=separator,
             encoding=encoding,
             header=header,
+            header_row=header_row,
             decimal=one_of(decimal, "--decimal", DECIMALS) if decimal else None,
             dates=one_of(dates, "--dates", ORDERS) if dates else None,
             sheet=sheet,
@@ -104,8 +106,7 @@ def init(
 
 
 def _show_draft(drafted: Draft, out: Path, schema_file: Path) -> None:
-    rows = [(guess.name, guess.role.value, guess.kind.value, guess.reason) for guess in drafted.guesses]
-    show_columns(stdout(), ("column", "role", "kind", "why (a guess)"), rows)
+    show_columns(stdout(), ("column", "role", "kind", "why (a guess)"), drafted.overview())
     for warning in drafted.warnings:
         say(f"Warning: {warning}", style="yellow")
     if drafted.questions:

@@ -9,9 +9,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from sfumato.data.dataset import CodedColumn, visible_labels
 from sfumato.data.distinct import text_codes
 from sfumato.data.files import Source, read_table
+from sfumato.data.variants import variants_among
 from sfumato.errors import DataError
 
 LARGEST = 2**31  # of all weights together: loops compare products of two of them
@@ -86,6 +90,9 @@ def read_base_rates(path: Path, missing: Sequence[str], *, of_plan: bool = False
             "It needs two: the values, and how common each is (counts or shares)."
         )
     codes, labels, has_missing = text_codes(table.column(0), missing)
+    variants = variants_among(pa.array(labels, pa.string()), np.ones(len(labels), dtype=np.int64))
+    if variants is not None:
+        raise DataError(f"{path.name} was to say how common values are, but has {variants.counts}.\nKeep one of each.")
     if len(codes) != len(labels) + has_missing:
         raise DataError(f"{path.name} lists {len(codes) - len(labels):,} value(s) again.\nKeep one line a value.")
     numbers, names, _ = text_codes(table.column(1), ())

@@ -5,6 +5,7 @@ A census of 68 columns fits into a few hundred megabytes this way, where lists o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from typing import Any, TypeAlias
 
@@ -40,9 +41,10 @@ class BitSets(CodedSets):
         type: pa.DataType = TEXT,  # noqa: A002
         in_order: bool = True,
         spec: ColumnSpec | None = None,
+        spellings: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         vars(self).update(name=name, role=role, packed=packed, labels=labels, separator=separator, sensitive=None)
-        vars(self).update(kind=Kind.SET, type=type, in_order=in_order, spec=spec)
+        vars(self).update(kind=Kind.SET, type=type, in_order=in_order, spec=spec, spellings=spellings or {})
 
     @property
     def size(self) -> NDArray[np.int64]:
@@ -84,6 +86,14 @@ class BitSets(CodedSets):
     def take(self, rows: NDArray[np.int32]) -> BitSets:
         """Return the sets of some rows."""
         return self.with_packed(self.packed[rows])
+
+    def published(self, rows: NDArray[np.int32] | None) -> BitSets:
+        """Return the sets of some rows, or all, without what the source called their members otherwise."""
+        other = self if rows is None else self.take(rows)
+        if self.spellings:
+            other = copy(other)
+            vars(other).update(spellings={})
+        return other
 
     def with_packed(self, packed: PackedBits, *, in_order: bool | None = None) -> BitSets:
         """Return other sets over the same domain."""

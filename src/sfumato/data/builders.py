@@ -31,6 +31,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from sfumato.data.dates import Dates
 from sfumato.data.hierarchy import ROOT, Hierarchy, nested_paths, some
+from sfumato.disk import openable
 from sfumato.errors import DataError, HierarchyError, PolicyError, did_you_mean
 
 Number: TypeAlias = int | float | Decimal | Fraction | str
@@ -107,6 +108,9 @@ class HierarchyFile:
         if ".toml" in (self.path.suffix.lower(), Path(self.path.stem).suffix.lower()):  # the second: packed
             return Hierarchy.from_nested(_parse_toml(text, name), name, secret=secret)
         return Hierarchy.from_paths(_parse_lines(text, name), name, secret=secret)
+
+
+DECLARED = (HierarchyFile, NestedHierarchy, Given)  # by the holder; the others are built over the values of the data
 
 
 def _read_text(path: Path, name: str) -> str:
@@ -371,7 +375,7 @@ def hierarchy_source(value: Any, base: Path) -> HierarchySource:
     ('nurse', 'doctor', 'cook')
     """
     if isinstance(value, str | Path):
-        return HierarchyFile(base / value)
+        return HierarchyFile(openable(base / value, "The hierarchy"))
     if isinstance(value, Hierarchy):
         return Given(value)
     if isinstance(value, Mapping) and value:

@@ -7,21 +7,32 @@ codebook decides nothing. So the tallies of parts add up to the codebook of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import TEXT, CodedColumn, Codes, as_arrow
+from sfumato.data.base_rates import read_base_rates
+from sfumato.data.builders import DECLARED, Flat
+from sfumato.data.dataset import TEXT, CodedColumn, Codes, as_arrow, as_numpy
 from sfumato.data.dates import Dates, day_of
 from sfumato.data.distinct import Placed, Tally
 from sfumato.data.hierarchy import Hierarchy
-from sfumato.data.kinds import as_number, exact_number, infer_kind
-from sfumato.data.schema import ColumnSpec, Kind
+from sfumato.data.kinds import INFINITE, as_number, exact_number, infer_kind, is_text
+from sfumato.data.schema import ColumnSpec, Kind, Role
+from sfumato.data.variants import Variants, given_hierarchy, is_judged, variants_among, words_of_plan
 from sfumato.errors import DataError, HierarchyError
+
+_FEW_WORDS = 30
+_INFINITE = "{count:,} infinite number(s), which are taken for missing ones: no range holds them"
+_ALL_DIFFERENT = (
+    "{count:,} words or codes, nearly all of them different, and no hierarchy: cells show the value or *. Give it a "
+    "hierarchy, or another role if nobody can know it about a person"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +44,21 @@ class Codebook:
     code_of: Codes  # (t + 1,): the code of each text and, last, of no value
 
     @classmethod
-    def of(cls, tally: Tally, spec: ColumnSpec, missing: tuple[str, ...]) -> Codebook:
-        """Decide about a column, or raise with what does not fit its declaration."""
+    def of(cls, tally: Tally, spec: ColumnSpec, missing: tuple[str, ...], *, normalize: bool | None = None) -> Codebook:
+        """Decide about a column, or raise with what does not fit its declaration.
+
+        Several spellings of a value are read as one with `normalize`, refused without, and kept where that is None.
+        """
+        variants = None if normalize is None else _variants_of(tally, spec, missing, normalize=normalize)
+        if variants is not None:
+            once, place_of = _spelled_once(tally, variants)
+            book = cls.of(once, spec, missing)
+            column = replace(book.column, spellings=variants.others)
+            return cls(column, tally, book.code_of[np.append(place_of, len(once.texts))])
         marker = tally.is_marker(missing)
+        infinite = _infinite(tally, spec) & ~marker
+        marker |= infinite
+        notice = _INFINITE.format(count=int(tally.counts[infinite].sum())) if infinite.any() else ""
         has_missing = bool(tally.absent or marker.any())
         labels = tally.texts.filter(as_arrow(~marker)).to_pylist()
         kind, dates, inferred, found_type = _kind_of(labels, tally.type, spec)
@@ -46,6 +69,9 @@ class Codebook:
         if spec.bins is not None:
             labels, bin_of = _binned(values, spec)
             values, label_of = None, bin_of[label_of]
+        if spec.hierarchy is None and _nearly_all_differ(labels, kind, tally, spec):
+            spec, notice = replace(spec, hierarchy=Flat()), _ALL_DIFFERENT.format(count=len(labels))
+        ends = _ends_of(spec.domain, dates=dates) if dates or values is not None else None
         if dates:
             spec = _in_order_of_time(labels, spec)
         hierarchy = hierarchy_for(spec, kind, labels)
@@ -78,6 +104,8 @@ class Codebook:
             kind_inferred=inferred,
             dates=dates,
             weight=spec.weight,
+            ends=ends,
+            notice=notice,
         )
         return cls(column, tally, code_of)
 
@@ -97,6 +125,63 @@ class Codebook:
                 "Make the codebook from all parts of the table."
             )
         return replace(self.column, codes=placed.coded(self.code_of[np.append(place_of, len(self.tally.texts))]))
+
+
+def _variants_of(tally: Tally, spec: ColumnSpec, missing: tuple[str, ...], *, normalize: bool) -> Variants | None:
+    """Return which values of a judged column have several spellings, or raise unless they are to be read as one.
+
+    Equal numbers are one value however they are spelled, and dates are read as dates.
+    """
+    if not is_judged(spec) or spec.bins is not None or not is_text(tally.type):
+        return None
+    if spec.kind in (Kind.NUMBER, Kind.DATE):
+        return None
+    known = as_arrow(~tally.is_marker(missing))
+    texts, counts = tally.texts.filter(known), tally.counts[as_numpy(known)]
+    words = words_of_plan(spec, missing)
+    variants = variants_among(texts, counts, words)
+    if variants is None and not normalize:
+        return None
+    if spec.kind is None and infer_kind(texts.to_pylist(), tally.type) is not Kind.CATEGORY:
+        return None
+    if normalize:
+        return variants_among(texts, counts, [*words, *_looked_up(spec, missing)])
+    assert variants is not None
+    variants.refuse(spec.name)
+    return None
+
+
+def _looked_up(spec: ColumnSpec, missing: tuple[str, ...]) -> list[str]:
+    """Return the values of a column that files of the plan name, as they are spelled there."""
+    hierarchy = given_hierarchy(spec)
+    rates = () if spec.base_rates is None else read_base_rates(spec.base_rates, missing, of_plan=True).weight
+    return [*(() if hierarchy is None else hierarchy.leaves), *rates]
+
+
+def _spelled_once(tally: Tally, variants: Variants) -> tuple[Tally, NDArray[np.int32]]:
+    """Return the tally of values in one spelling each, and the place in it of each text as found."""
+    kept = variants.kept
+    found = pa.array([kept.get(text, text) for text in tally.texts.to_pylist()], pa.string()).dictionary_encode()
+    place_of = as_numpy(found.indices)
+    counts = np.zeros(len(found.dictionary), dtype=np.int64)
+    np.add.at(counts, place_of, tally.counts)
+    return Tally(found.dictionary, counts, tally.absent, tally.type), place_of
+
+
+def _infinite(tally: Tally, spec: ColumnSpec) -> NDArray[np.bool_]:
+    """Return which texts are infinite numbers of a quasi-identifier: no range holds them, so they are missing, (t,)."""
+    if spec.role is not Role.QUASI_IDENTIFIER or spec.kind not in (None, Kind.NUMBER):
+        return np.zeros(len(tally.texts), dtype=np.bool_)
+    return as_numpy(
+        pc.is_in(tally.texts, value_set=pa.array(INFINITE if pa.types.is_floating(tally.type) else [], TEXT))
+    )
+
+
+def _nearly_all_differ(labels: Sequence[str], kind: Kind, tally: Tally, spec: ColumnSpec) -> bool:
+    """Whether sets of the values of a quasi-identifier would be long lists of words that one person has each."""
+    if kind is not Kind.CATEGORY or spec.role is not Role.QUASI_IDENTIFIER or len(labels) <= _FEW_WORDS:
+        return False
+    return 10 * len(labels) >= 9 * int(tally.counts.sum())
 
 
 def _kind_of(labels: list[str], found: pa.DataType, spec: ColumnSpec) -> tuple[Kind, bool, bool, pa.DataType]:
@@ -144,6 +229,14 @@ def _binned(values: Any, spec: ColumnSpec) -> tuple[list[str], NDArray[np.int64]
     return [spec.bins.labels[place] for place in occurring_bins], bin_of
 
 
+def _ends_of(domain: Sequence[str] | None, *, dates: bool) -> tuple[str, str] | None:
+    """Return the lowest and the highest number, or date, of a declared domain; None where it lists others, too."""
+    key: Callable[[str], Any] = day_of if dates else exact_number
+    if not domain or not all(day_of(each) if dates else as_number(each) == as_number(each) for each in domain):
+        return None
+    return min(domain, key=key), max(domain, key=key)
+
+
 def _in_order_of_time(labels: list[str], spec: ColumnSpec) -> ColumnSpec:
     """Return the column as an ordered one whose domain is the dates that occur; those of one day by their text."""
     dated = [(day, label) for label in labels if (day := day_of(label)) is not None]
@@ -177,6 +270,8 @@ def hierarchy_over(spec: ColumnSpec, kind: Kind, labels: list[str]) -> tuple[Hie
     assert spec.hierarchy is not None
     name = f"The hierarchy of column {spec.name!r}"
     hierarchy = spec.hierarchy.build(labels, name, secret=spec.secret)
+    if spec.role is Role.QUASI_IDENTIFIER and not isinstance(spec.hierarchy, DECLARED):
+        hierarchy = hierarchy.with_top()  # distances between secrets, and what masks them, count up to the root
     if kind is Kind.NUMBER:
         hierarchy = _by_number(hierarchy, labels, name, secret=spec.secret)
     elif kind is Kind.ORDERED and spec.domain is not None:

@@ -89,9 +89,12 @@ class CodedColumn:
     kind_inferred: bool = False
     dates: bool = False  # an ordered column whose order is that of time
     weight: float = 1.0  # of a quasi-identifier: what its detail counts beside that of others
+    ends: tuple[str, str] | None = None  # of numbers and dates: the lowest and the highest value of a declared domain
+    notice: str = ""  # what the holder should know of its values, to go on "Column 'age' has"
     counts: NDArray[np.int64] | None = None  # (v,): rows of the whole table by code, where its rows are not all here
     # Of people with several rows: which values a label stands for, where these differ; None is a missing one.
     several: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by label: others that were read as it
 
     @property
     def occurrences(self) -> NDArray[np.int64]:
@@ -144,6 +147,7 @@ class CodedSets:
     sensitive: NDArray[np.bool_] | None = None  # (v,), role items only
     kind: Kind = Kind.SET
     type: pa.DataType = TEXT  # of a member, as found in the data
+    spellings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # as in a column of single values
 
     def cell(self, row: int) -> tuple[str, ...]:
         """Return the labels in one row."""

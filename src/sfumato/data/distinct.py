@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import STEP, Codes, as_arrow, as_numpy, counted, starts_of
-from sfumato.data.kinds import has_far_days, is_list, is_text, value_type
+from sfumato.data.kinds import has_far_days, is_list, is_text, seconds_of, value_type
 from sfumato.errors import DataError
 
 
@@ -204,7 +204,8 @@ def _as_dictionary(array: pa.ChunkedArray) -> tuple[list[tuple[pa.Array, NDArray
                 array = array.cast(pa.string()).dictionary_encode()
         dictionary, code_of = unify([chunk.dictionary for chunk in array.chunks])
         _refuse_far_days(dictionary)
-        texts = dictionary.cast(pa.string())
+        durations = pa.types.is_duration(dictionary.type)
+        texts = seconds_of(dictionary) if durations else dictionary.cast(pa.string())
         if pa.types.is_floating(dictionary.type):
             texts = pc.if_else(pc.is_nan(dictionary), pa.scalar(None, pa.string()), texts)
     except pa.ArrowException:

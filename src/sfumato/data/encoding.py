@@ -33,7 +33,7 @@ def encode(table: pa.Table, schema: Schema, progress: Progress = SILENT, *, narr
 
     def coded(array: pa.ChunkedArray, spec: ColumnSpec) -> CodedColumn | CodedSets:
         stage.advance()
-        column = encode_column(array, spec, schema.missing, narrow=narrow)
+        column = encode_column(array, spec, schema.missing, narrow=narrow, normalize=schema.normalize)
         if narrow and isinstance(column, CodedColumn):
             column = replace(column, codes=narrowed(column.codes, len(column.labels)))
         return column
@@ -68,8 +68,10 @@ class Codebooks:
             spec = schema.spec(name)
             assert spec is not None
             try:
-                of_sets = counted.sets or holds_sets(counted.type, spec)
-                books[name] = SetCodebook.of(counted, spec) if of_sets else Codebook.of(counted, spec, schema.missing)
+                if counted.sets or holds_sets(counted.type, spec):
+                    books[name] = SetCodebook.of(counted, spec, normalize=schema.normalize)
+                else:
+                    books[name] = Codebook.of(counted, spec, schema.missing, normalize=schema.normalize)
             except (DataError, HierarchyError) as error:
                 problems.append(str(error))
         if problems:
@@ -113,14 +115,19 @@ def add_tallies(parts: Iterable[Mapping[str, Tally]]) -> dict[str, Tally]:
 
 
 def encode_column(
-    array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...], *, narrow: bool = False
+    array: pa.ChunkedArray,
+    spec: ColumnSpec,
+    missing: tuple[str, ...],
+    *,
+    narrow: bool = False,
+    normalize: bool = False,
 ) -> CodedColumn | CodedSets:
     """Return one column in codes; with `narrow`, those of single values may come in narrower integers."""
     _refuse_lists_of_single_values(array.type, spec)
     if holds_sets(array.type, spec):
-        return encode_sets(array, spec, missing)
+        return encode_sets(array, spec, missing, normalize=normalize)
     placed = _placed(array, spec, narrow=narrow)
-    return Codebook.of(placed.tally, spec, missing).encode(placed)
+    return Codebook.of(placed.tally, spec, missing, normalize=normalize).encode(placed)
 
 
 def holds_sets(found_type: pa.DataType, spec: ColumnSpec) -> bool:
@@ -194,7 +201,13 @@ def check_columns(found: Sequence[str], schema: Schema, dropped: Collection[str]
             problems.append(
                 f"The plan names a column that the table does not have: {name!r}.{did_you_mean(name, found)}"
             )
-    if silent := [name for name in found if schema.spec(name) is None]:
+    if alike := {name: like for name in found if (like := schema.lookalike(name)) and schema.spec(name) is None}:
+        pairs = ", ".join(f"{name!r} (as {like!r})" for name, like in alike.items())
+        problems.append(
+            f"The table has {len(alike)} column(s) named as one of the plan but for case or blanks: {pairs}.\n"
+            "Give each a role under [columns]: what is said of other columns does not go for them."
+        )
+    if silent := [name for name in found if schema.spec(name) is None and name not in alike]:
         problems.append(
             f"The plan says nothing about {len(silent)} column(s) of the table: {some(silent, 20)}.\n"
             'Give each a role under [columns], or all of them with [columns."*"] role = "other".'

@@ -23,9 +23,10 @@ from sfumato.data.distinct import naming, text_codes
 from sfumato.data.files import Source, fitted, read_columns
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import exact_number, infer_kind, is_integer, is_list, is_text, value_type
-from sfumato.data.persons import numbers_in
+from sfumato.data.persons import numbers_in, spelled_once
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.sets import flattened, repeat_sets
+from sfumato.data.variants import REMEDY, keys_of
 from sfumato.errors import DataError, did_you_mean
 
 Read = Callable[[Source, Collection[str]], pa.Table]  # a source without some of its columns
@@ -122,17 +123,20 @@ class Gathering:
     rows: int  # of the source
     strangers: Mapping[str, int]  # by file: rows about people who are not in the source
     by_words: Collection[str] = ()  # columns of words in whose order rows were put
+    notes: Collection[str] = ()  # about how people are numbered
 
     def sentences(self) -> list[str]:
         """Return what deserves a second look."""
-        return [
+        left_out = [
             f"{count:,} rows of {name} are about people who are not in the source: they were left out."
             for name, count in self.strangers.items()
-        ] + [
+        ]
+        in_words = [
             f"Rows of a person are in the order of words in {name!r}, numbers inside them by size: check that this is "
             "the order of time."
             for name in self.by_words
         ]
+        return [*self.notes, *left_out, *in_words]
 
 
 def gather(table: pa.Table, asked: Gather, schema: Schema, read: Read) -> tuple[pa.Table, Gathering]:
@@ -141,7 +145,7 @@ def gather(table: pa.Table, asked: Gather, schema: Schema, read: Read) -> tuple[
     Nothing of the people's numbers is in what comes back.
     """
     names, n_rows = asked.names(table.column_names, schema), table.num_rows
-    numbers, labels = _numbers(table.column(asked.person), asked.person, "The source", schema)
+    numbers, labels, notes = _numbers(table.column(asked.person), asked.person, "The source", schema)
     n_people = len(labels)
     if not asked.together and n_people < n_rows:
         raise DataError(
@@ -164,19 +168,28 @@ def gather(table: pa.Table, asked: Gather, schema: Schema, read: Read) -> tuple[
         found, name = read_columns(events.source), events.source.shown
         _check_found(events.used, found, name)
         happened = read(events.fitted(events.source, schema), set(found) - events.used)
-        theirs, known = _numbers(happened.column(events.person), events.person, name, schema)
-        person_of = as_numpy(pc.fill_null(pc.index_in(known, value_set=labels), n_people)).astype(np.int32)[theirs]
+        theirs, known, more = _numbers(happened.column(events.person), events.person, name, schema)
+        notes += more
+        place_of = pc.index_in(known, value_set=labels)
+        alike = pc.index_in(keys_of(known), value_set=keys_of(labels))
+        if respelled := place_of.null_count - alike.null_count:
+            raise DataError(
+                f"{name} was to tell about people of the source, but spells the numbers of {respelled:,} of them "
+                f"otherwise: in another case, with blanks around them or in another form of Unicode.\n{REMEDY}"
+            )
+        person_of = as_numpy(pc.fill_null(place_of, n_people)).astype(np.int32)[theirs]
         strangers[name] = int((person_of == n_people).sum())
         grouping = _Grouping(happened, person_of, n_people, events.order, schema)
         made |= grouping.all_of(events.columns)
         by_words[events.order] = by_words.get(events.order, False) or grouping.by_words
     strangers = {name: count for name, count in strangers.items() if count}
-    return pa.table(made), Gathering(n_rows, strangers, [name for name, words in by_words.items() if name and words])
+    in_words = [name for name, words in by_words.items() if name and words]
+    return pa.table(made), Gathering(n_rows, strangers, in_words, notes)
 
 
 def varying(table: pa.Table, person: str, names: Sequence[str], schema: Schema) -> list[str]:
     """Return the columns that are not the same in all rows of a person; lists may always differ."""
-    numbers, labels = _numbers(table.column(person), person, "The table", schema)
+    numbers, labels, _ = _numbers(table.column(person), person, "The table", schema)
     grouping = _Grouping(table, numbers, len(labels), None, schema)
     found = []
     for name in names:
@@ -187,8 +200,10 @@ def varying(table: pa.Table, person: str, names: Sequence[str], schema: Schema) 
     return found
 
 
-def _numbers(array: pa.ChunkedArray, column: str, where: str, schema: Schema) -> tuple[Codes, pa.Array]:
-    """Return each row's person, and their numbers as text."""
+def _numbers(
+    array: pa.ChunkedArray, column: str, where: str, schema: Schema
+) -> tuple[Codes, pa.Array, tuple[str, ...]]:
+    """Return each row's person, their numbers as text, and what is to be said of these."""
     with naming(column):
         codes, labels, gaps = numbers_in(array, schema.missing)
     if gaps:
@@ -196,7 +211,7 @@ def _numbers(array: pa.ChunkedArray, column: str, where: str, schema: Schema) ->
             f"{where} was to be gathered by person, but {int((codes == len(labels)).sum()):,} of {codes.size:,} rows "
             f"have no value in {column!r}.\nGive each row its person, or leave these rows out of the file."
         )
-    return codes, labels
+    return spelled_once(codes, labels, column, schema)
 
 
 def _check_found(used: Collection[str], found: Sequence[str], where: str) -> None:

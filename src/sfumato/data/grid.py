@@ -9,6 +9,7 @@ Where people stand so close that there is no such place (300 ages), it is a mult
 from __future__ import annotations
 
 import datetime
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -125,13 +126,14 @@ class Grid:
         had = np.flatnonzero(counts[:n_known]) if counts[:n_known].any() else np.arange(n_known)
         places, people = [at_of_code[code] for code in had], counts[:n_known][had].tolist()
         line = _Line.of(places, people, least, dates=column.dates, closed=scale == 1)
+        ends = _ends(column, at_of_code, scale)
         edges = line.edges()
         band_of_code = [bisect_right(edges, at) for at in at_of_code]
 
         def text(at: int) -> str:
             return _day(at).isoformat() if column.dates else decimal_text(Fraction(at, scale))
 
-        bounds = line.bounds(edges)
+        bounds = [(int(max(low, ends[0])), int(min(high, ends[1]))) for low, high in line.bounds(edges)]
         lower, upper = [text(low) for low, _ in bounds], [text(high) for _, high in bounds]
         if column.missing >= 0:
             band_of_code.append(len(lower))
@@ -247,6 +249,17 @@ class _Line:
     def _outer(self, width: int) -> Marks:
         """Return the coarsest marks that may bound a band of a width: how far they are from its people stays open."""
         return next(marks for marks in self._marks(max(width, AROUND)) if marks.apart <= max(width, AROUND))
+
+
+def _ends(column: CodedColumn, at_of_code: Sequence[int], scale: int) -> tuple[float, float]:
+    """Return where bounds end: at the ends of the declared domain, else at zero where no number is below."""
+    if column.ends is None:
+        return 0 if not column.dates and min(at_of_code, default=-1) >= 0 else -math.inf, math.inf
+    if column.dates:
+        low, high = map(_ordinal, column.ends)
+        return low, high
+    lowest, highest = (Fraction(exact_number(end)) * scale for end in column.ends)
+    return math.ceil(lowest), math.floor(highest) if scale == 1 else math.inf  # other upper bounds lie outside
 
 
 def _scaled(labels: Sequence[str]) -> tuple[list[int], int]:

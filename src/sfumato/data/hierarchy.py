@@ -5,7 +5,9 @@ values that occur in a column, with nodes numbered so that loops over codes can 
 
 Levels. A leaf has level 0, the root the highest level; a branch may skip levels. Cutting at level L sends a leaf to its
 first ancestor-or-self whose parent lies above L. A node with a single child has the same leaves as that child, so the
-two are one node and the lower label stays; the root is always `*`. Missing values lie directly below the root.
+two are one node and the lower label stays; the root is always `*`. Of hierarchies that are built over the values of a
+quasi-identifier, the lowest group that holds all values stays below the root (`Hierarchy.with_top`). Missing values lie
+directly below the root.
 """
 
 from __future__ import annotations
@@ -113,6 +115,27 @@ class Hierarchy:
             level=tuple(self.level[node] for node in order),
             n_leaves=self.n_leaves,
             same=self.same,
+        )
+
+    def with_top(self) -> Hierarchy:
+        """Return the tree with the lowest group that holds all values as a node of its own, where there is one.
+
+        It says more than `*`, which stands for a missing value, too.
+
+        >>> zips = Hierarchy.from_paths([("101", "10*", "1**"), ("102", "10*", "1**")])
+        >>> zips.ancestors("101"), zips.with_top().ancestors("101"), zips.with_top().same
+        (('101', '*'), ('101', '10*', '*'), {'1**': '10*'})
+        """
+        tops = [label for label, only in self.same.items() if only == ROOT]  # the largest first
+        if not tops:
+            return self
+        top, root = tops[-1], len(self.labels) - 1
+        return Hierarchy(
+            labels=(*self.labels[:-1], top, ROOT),
+            parent=(*self.parent[:-1], root + 1, -1),
+            level=(*self.level[:-1], self.height - len(tops), self.height),
+            n_leaves=self.n_leaves,
+            same={label: top if only == ROOT else only for label, only in self.same.items() if label != top},
         )
 
     @classmethod

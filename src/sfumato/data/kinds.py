@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
+from fractions import Fraction
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +23,7 @@ MARKERS_AMONG_NUMBERS = (
     *("desconocido", "Desconocido", "sconosciuto", "Sconosciuto", "onbekend", "Onbekend", "desconhecido", "(null)"),
     *("#NV", "#N/D", "#DIV/0!", "#VALUE!", "#WERT!", "#REF!", "#BEZUG!", "#NAME?", "#NUM!", "#ZAHL!", "#NULL!"),
 )
+INFINITE = ("inf", "-inf")  # numbers that no range holds, as Arrow spells them
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # that have a date, from 1970-01-01 on
 _IN_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
@@ -79,6 +81,8 @@ def infer_kind(labels: Sequence[str], found_type: pa.DataType) -> Kind:
 
 def missing_markers(labels: Sequence[str], found_type: pa.DataType) -> list[str]:
     """Return the cells of a text column that stand for missing values."""
+    if pa.types.is_floating(value_type(found_type)):
+        return [label for label in labels if label in INFINITE]
     if not is_text(value_type(found_type)):
         return []
     found = [marker for marker in MARKERS if marker in set(labels)]
@@ -116,6 +120,17 @@ def exact_number(label: str) -> Decimal:
     return Decimal(label.strip())
 
 
+def seconds_of(durations: pa.Array) -> pa.Array:
+    """Return durations as the text of their seconds.
+
+    >>> seconds_of(pa.array([90_000, 1_500, -250, None], pa.duration("ms"))).to_pylist()
+    ['90', '1.5', '-0.25', None]
+    """
+    parts = _IN_A_SECOND[durations.type.unit]
+    exact = (None if count is None else Decimal(count) / parts for count in durations.cast(pa.int64()).to_pylist())
+    return pa.array([None if number is None else f"{number.normalize():f}" for number in exact], pa.string())
+
+
 def number_type(labels: Sequence[str]) -> pa.DataType:
     """Return the type that takes all these labels: text when one is a range, or more than a float can hold."""
     if all(is_integer(label) for label in labels):
@@ -143,7 +158,7 @@ def typed(labels: Sequence[str], kind: pa.DataType) -> pa.Array:
         moments = pa.array([f"1970-01-01 {label}" for label in labels], pa.string()).cast(pa.timestamp(kind.unit))
         return moments.cast(kind)
     if pa.types.is_duration(kind):
-        return texts.cast(pa.int64()).cast(kind)
+        return pa.array([int(Fraction(label) * _IN_A_SECOND[kind.unit]) for label in labels], pa.int64()).cast(kind)
     if pa.types.is_null(kind):
         return pa.nulls(len(labels))
     return texts.cast(kind)

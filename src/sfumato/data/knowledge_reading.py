@@ -13,12 +13,14 @@ would hide links. That is why cells that look like several terms are refused whe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from sfumato.data.builders import HierarchyFile
@@ -26,6 +28,7 @@ from sfumato.data.distinct import text_codes
 from sfumato.data.files import Source, read_columns, read_table
 from sfumato.data.hierarchy import some
 from sfumato.data.knowledge import ASK, Knowledge
+from sfumato.data.variants import REMEDY, variants_among
 from sfumato.errors import DataError, did_you_mean
 from sfumato.progress import SILENT, Progress
 
@@ -46,6 +49,7 @@ class KnowledgeSource:
     hierarchy: Path | None = None  # of the labels, as hierarchies of columns are written
     misses: int = 0  # terms of a record that a label may lack where no label has them all
     unlinked: str = ASK
+    normalize: bool = False  # whether all spellings of a label are read as one; else they are refused
 
     def read(self, progress: Progress = SILENT, *, of_plan: bool = True) -> Knowledge:
         """Read the table."""
@@ -63,6 +67,14 @@ class KnowledgeSource:
                 f"{name} was to hold public knowledge, but has no rows.\nIt needs rows of a label and its terms."
             )
         label_of = _labels(table.column(self.label), self.label, missing, name)
+        often = Counter(label_of)
+        labels = variants_among(pa.array(list(often), pa.string()), np.array(list(often.values()), dtype=np.int64))
+        if labels is not None:
+            if not self.normalize:
+                raise DataError(
+                    f"{name} was to name the secrets in column {self.label!r}, but has {labels.counts}.\n{REMEDY}"
+                )
+            label_of = [labels.kept.get(label, label) for label in label_of]
         if isinstance(self.terms, str):
             cells, single = _cells(table.column(self.terms), self.terms, self.separator, missing, label_of, name)
         else:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sfumato.data.builders import Given, HierarchyFile, NestedHierarchy
+from sfumato.data.builders import DECLARED
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Role
-
-_DECLARED = (HierarchyFile, NestedHierarchy, Given)  # the others list values of the data
 
 
 def legend_of(hierarchy: Hierarchy, labels: Iterable[str], *, members: bool) -> dict[str, dict[str, Any]]:
@@ -41,7 +39,7 @@ def legends(dataset: Dataset, release: Release, *, members: bool) -> dict[str, d
         spec = dataset.schema.spec(name)
         hierarchy = _hierarchy(dataset, name, spec)
         if hierarchy is not None and spec is not None:
-            declared = isinstance(spec.hierarchy, _DECLARED)
+            declared = isinstance(spec.hierarchy, DECLARED)
             if legend := legend_of(hierarchy, shown.labels, members=members and declared):
                 found[name] = legend
     return found

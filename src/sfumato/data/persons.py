@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import Codes, Dataset, distinct_codes
-from sfumato.data.distinct import arrow_codes
+from sfumato.data.dataset import Codes, Dataset, as_numpy, distinct_codes
+from sfumato.data.distinct import arrow_codes, look_up
 from sfumato.data.kinds import MARKERS
 from sfumato.data.names import mentions, plain, words_of
 from sfumato.data.recoding import Labelled, Recoding, as_seen
 from sfumato.data.schema import Kind, Role, Schema
 from sfumato.data.strays import Stray, StrayKind, stray_columns
+from sfumato.data.variants import REMEDY, keys_of, look_alike_sentence
 from sfumato.errors import DataError
 from sfumato.parameters import as_toml
 
@@ -72,6 +73,7 @@ class Persons:
     column: str
     codes: Codes  # (n,): each row's person
     people: int
+    notes: tuple[str, ...] = ()  # what deserves a second look in how they are numbered
 
     @property
     def rows(self) -> int:
@@ -194,6 +196,29 @@ def numbers_in(array: pa.ChunkedArray, missing: Sequence[str]) -> tuple[Codes, p
     return arrow_codes(array, (*missing, *MARKERS))
 
 
+def spelled_once(
+    codes: Codes, numbers: pa.Array, column: str, schema: Schema
+) -> tuple[Codes, pa.Array, tuple[str, ...]]:
+    """Return the person of each row and one text for each number, with what is to be said of their spelling.
+
+    Numbers that are spellings of one are refused unless the plan reads them as one; `codes` are used up.
+    """
+    keys = keys_of(numbers).dictionary_encode()
+    people, spellings = len(keys.dictionary), len(numbers)
+    notes = tuple(look_alike_sentence(column, keys.dictionary))
+    if people == spellings:
+        return codes, keys.dictionary if schema.normalize else numbers, notes
+    several = int((np.bincount(as_numpy(keys.indices), minlength=people) > 1).sum())
+    found = f"column {column!r} has {several:,} of {people:,} numbers in {several + spellings - people:,} spellings"
+    if not schema.normalize:
+        raise DataError(
+            f"People were to be told apart by their numbers, but {found}, which differ only in case, in blanks around "
+            f"them or in their form in Unicode.\n{REMEDY}"
+        )
+    look_up(as_numpy(keys.indices), codes, codes)
+    return codes, keys.dictionary, (f"The {found}: each was read as one person.", *notes)
+
+
 def persons_of(array: pa.ChunkedArray, name: str, missing: Sequence[str]) -> Persons:
     """Return who each row is about; a row without a number is about a person of its own."""
     codes, labels, gaps = numbers_in(array, missing)
@@ -215,7 +240,8 @@ def persons_by(table: pa.Table, name: str, schema: Schema) -> Persons:
             f"People were to be counted by {name!r}, but {int((codes == len(labels)).sum()):,} of {codes.size:,} rows "
             "have no value in it.\nGive each row its person, or leave these rows out of the file."
         )
-    return Persons(name, codes, len(labels))
+    codes, labels, notes = spelled_once(codes, labels, name, schema)
+    return Persons(name, codes, len(labels), notes)
 
 
 def numbers_of(table: pa.Table, schema: Schema) -> tuple[Codes | None, tuple[Stray, ...]]:

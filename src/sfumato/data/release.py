@@ -26,7 +26,8 @@ from sfumato.data.persons import numbers_of
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.sets import encode_sets, repeat_sets
-from sfumato.data.strays import Stray, strays_among
+from sfumato.data.strays import Stray, StrayKind, strays_among
+from sfumato.data.variants import is_judged, variants_in_release
 from sfumato.errors import DataError
 
 FORMAT = 1
@@ -204,7 +205,7 @@ class Release:
         columns: dict[str, ReleasedColumn | CodedSets] = {}
         specs = [(name, schema.spec(name)) for name in names]
         carried = [name for name, spec in specs if spec is not None and spec.role is Role.OTHER]
-        strays = strays_among(specs, n_rows, description or {})
+        strays = strays_among(specs, n_rows, description or {}, schema)
         rest = table.select(carried) if carried else None
         person_of, other_numbers = numbers_of(table, schema)
         waiting = [(spec, table.column(name)) for name, spec in reversed(specs) if spec is not None]
@@ -217,16 +218,38 @@ class Release:
             if narrow and isinstance(column, ReleasedColumn):
                 column = replace(column, codes=narrowed(column.codes, len(column.labels)))
             columns[spec.name] = column
+        spelled = spelling_strays(judged_texts(columns, schema), schema, n_rows)
         return cls(
             columns=columns,
             carried=rest,
             n_rows=n_rows,
             order=tuple(name for name in names if name in columns or name in carried),
             description=description or {},
-            strays=(*strays, *other_numbers),
+            strays=(*strays, *other_numbers, *spelled),
             person_of=person_of,
             person=schema.person,
         )
+
+
+def judged_texts(columns: Mapping[str, ReleasedColumn | CodedSets], schema: Schema) -> dict[str, tuple[str, ...]]:
+    """Return the texts of each column that must show each value in one spelling."""
+    return {
+        name: column.labels
+        for name, column in columns.items()
+        if is_text(column.type) and (spec := schema.spec(name)) is not None and is_judged(spec)
+    }
+
+
+def spelling_strays(texts: Mapping[str, Iterable[str]], schema: Schema, rows: int) -> tuple[Stray, ...]:
+    """Return the columns of so many rows that show a value in several spellings, given the texts of each."""
+    found = []
+    for name, labels in texts.items():
+        spec = schema.spec(name)
+        assert spec is not None
+        variants = variants_in_release(labels, spec, schema.missing)
+        if variants is not None:
+            found.append(Stray(StrayKind.SPELLINGS, name, rows, found=variants.counts))
+    return tuple(found)
 
 
 def _rows_of(column: ReleasedColumn | CodedSets, rows: _Rows) -> ReleasedColumn | CodedSets:
@@ -342,7 +365,7 @@ def _used_only(codes: Codes, n_labels: int, *, ours: bool) -> tuple[Codes, NDArr
 def _take_sets(sets: CodedSets, rows: _Rows | None) -> CodedSets:
     """Return the sets of some rows, with the labels that occur in them only; a declared domain is public as a whole."""
     if isinstance(sets, BitSets):
-        return sets if rows is None else sets.take(rows)
+        return sets.published(rows)
     items, start = (sets.items, sets.start) if rows is None else repeat_sets(sets.items, sets.start, rows)
     items, used = _used_only(items, len(sets.labels), ours=rows is not None)
     return replace(
@@ -351,6 +374,7 @@ def _take_sets(sets: CodedSets, rows: _Rows | None) -> CodedSets:
         start=start,
         labels=tuple(label for label, occurs in zip(sets.labels, used, strict=True) if occurs),
         sensitive=sets.sensitive[used] if sets.sensitive is not None else None,
+        spellings={},
     )
 
 

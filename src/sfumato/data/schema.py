@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -66,6 +68,18 @@ class Kind(_Word):
     DATE = "date", "ISO 8601 dates, with or without a time of the day."
     SET = "set", "Several values in a cell, with a separator between them, or a list."
 
+
+def folded_name(name: str) -> str:
+    """Return a column's name without case, blanks, invisible characters and forms of letters, to compare it.
+
+    >>> folded_name("First\u00a0Name ") == folded_name("ＦＩＲＳＴname")
+    True
+    """
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return "".join(sign for sign in plain if unicodedata.category(sign) not in _INVISIBLE)
+
+
+_INVISIBLE = frozenset(("Zs", "Zl", "Zp", "Cc", "Cf"))  # categories of blanks and of characters that show nothing
 
 # Columns whose original values must never show in messages, logs or public files.
 SECRET_ROLES = frozenset(
@@ -136,6 +150,7 @@ class Schema:
     missing: tuple[str, ...] = DEFAULT_MISSING  # cells that are missing; the first one is what a release shows
     person: str | None = None  # column that numbers people, where all rows of a person stay and people are judged
     gathered: bool = False  # whether each row is a person, put together from rows of theirs
+    normalize: bool = False  # whether all spellings of a value are read as one, where values are judged
 
     @classmethod
     def of(cls, **columns: str | Mapping[str, Any]) -> Schema:
@@ -181,15 +196,44 @@ class Schema:
 
     def spec(self, name: str) -> ColumnSpec | None:
         """Return what holds for a column of the data, or None when the plan says nothing about it."""
-        found = self.columns.get(name) or self._by_pattern(name)
-        return found or (ColumnSpec(name=name, role=self.rest) if self.rest is not None else None)
+        if name in self.columns:
+            return self.columns[name]
+        found = self._by_pattern(name)
+        if found is None and self.rest is not None:
+            found = ColumnSpec(name=name, role=self.rest)
+        if found is not None and found.role is Role.OTHER and self.lookalike(name) is not None:
+            return None
+        return found
+
+    def lookalike(self, name: str) -> str | None:
+        """Return the declared column or pattern whose name a column has but for case, blanks or forms of letters.
+
+        Such a column is not published as it is by a pattern for others: it may hold what the declared column holds.
+
+        >>> Schema.of(name="identifier").lookalike(" NAME")
+        'name'
+        """
+        if name in self.columns:
+            return None
+        folded = folded_name(name)
+        alike = self._protected.get(folded)
+        return alike or next(
+            (each for each in self._protected.values() if fnmatchcase(folded, folded_name(each))), None
+        )
+
+    @cached_property
+    def _protected(self) -> Mapping[str, str]:
+        """The names of declared columns and patterns that are not published as they are, by how they are compared."""
+        declared = (spec for spec in (*self.columns.values(), *self.patterns) if spec.role is not Role.OTHER)
+        return {folded_name(spec.name): spec.name for spec in declared}
 
     def _by_pattern(self, name: str) -> ColumnSpec | None:
         return next((replace(each, name=name) for each in self.patterns if fnmatchcase(name, each.name)), None)
 
     def over(self, names: Iterable[str]) -> Schema:
         """Return the schema with the columns that its patterns stand for, given those of the data."""
-        added = {name: spec for name in names if name not in self.columns and (spec := self._by_pattern(name))}
+        fitting = (name for name in names if name not in self.columns and self._by_pattern(name) is not None)
+        added = {name: spec for name in fitting if (spec := self.spec(name)) is not None}
         return replace(self, columns={**self.columns, **added}, patterns=())
 
     def naming(self, names: Iterable[str]) -> Schema:

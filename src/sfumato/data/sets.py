@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 from sfumato.data.bit_sets import BitSets, bit_sets_of
 from sfumato.data.dataset import STEP, CodedSets, Codes, as_arrow, as_numpy, starts_of
 from sfumato.data.distinct import Placed, Tally, entries_of, look_up, naming
-from sfumato.data.kinds import is_list
+from sfumato.data.kinds import is_list, is_text
 from sfumato.data.schema import ColumnSpec, Role
+from sfumato.data.variants import Variants, is_judged, variants_among, words_of_plan
 from sfumato.errors import DataError
 
 
@@ -80,11 +82,22 @@ class SetCodebook:
     code_of: Codes  # (t + 1,): the code of each text, -1 where it is no member, as is, last, no value
 
     @classmethod
-    def of(cls, tally: Tally, spec: ColumnSpec) -> SetCodebook:
-        """Decide about a column, or raise with what does not fit its declaration."""
+    def of(cls, tally: Tally, spec: ColumnSpec, *, normalize: bool | None = None) -> SetCodebook:
+        """Decide about a column, or raise with what does not fit its declaration.
+
+        Several spellings of a value are read as one with `normalize`, refused without, and kept where that is None.
+        """
         texts = pc.utf8_trim_whitespace(tally.texts)
         real = as_numpy(pc.not_equal(texts, ""))
         found = texts.filter(as_arrow(real)).dictionary_encode()
+        spellings: Mapping[str, tuple[str, ...]] = {}
+        variants = None if normalize is None else _variants_of(found, tally.counts[real], tally.type, spec)
+        if variants is not None:
+            if not normalize:
+                variants.refuse(spec.name)
+            spellings, kept = variants.others, variants.kept
+            spelled = pa.array([kept.get(text, text) for text in found.dictionary.to_pylist()], pa.string())
+            found = spelled.take(found.indices).dictionary_encode()
         order = as_numpy(pc.sort_indices(found.dictionary)).astype(np.int32)
         labels: tuple[str, ...] = tuple(found.dictionary.take(as_arrow(order)).to_pylist())
         rank = np.empty(len(labels), dtype=np.int32)
@@ -100,6 +113,7 @@ class SetCodebook:
                 separator=spec.separator,
                 type=tally.type,
                 spec=spec,
+                spellings=spellings,
             )
         else:
             column = CodedSets(
@@ -111,6 +125,7 @@ class SetCodebook:
                 separator=spec.separator,
                 sensitive=_sensitive(labels, spec),
                 type=tally.type,
+                spellings=spellings,
             )
         code_of = np.full(len(texts) + 1, -1, dtype=np.int32)
         code_of[:-1][real] = rank[as_numpy(found.indices)]
@@ -138,10 +153,23 @@ class SetCodebook:
         return replace(self.column, items=items, start=start)
 
 
-def encode_sets(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> CodedSets:
+def encode_sets(
+    array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...], *, normalize: bool | None = None
+) -> CodedSets:
     """Return a column of sets in codes."""
     placed = PlacedSets.of(array, spec, missing)
-    return SetCodebook.of(placed.members.tally, spec).encode(placed)
+    return SetCodebook.of(placed.members.tally, spec, normalize=normalize).encode(placed)
+
+
+def _variants_of(
+    found: pa.DictionaryArray, counts: NDArray[np.int64], kind: pa.DataType, spec: ColumnSpec
+) -> Variants | None:
+    """Return which members, none of them blank, have several spellings."""
+    if not is_judged(spec) or not is_text(kind):
+        return None
+    often = np.zeros(len(found.dictionary), dtype=np.int64)
+    np.add.at(often, as_numpy(found.indices), counts)
+    return variants_among(found.dictionary, often, words_of_plan(spec, ()))
 
 
 _NOTHING = np.empty(0, dtype=np.int32)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sfumato.data.schema import ColumnSpec, Role
+from sfumato.data.schema import ColumnSpec, Role, Schema
 
 
 class StrayKind(StrEnum):
@@ -15,10 +15,14 @@ class StrayKind(StrEnum):
 
     IDENTIFIER = "a column that the plan drops as an identifier"
     UNKNOWN = "a column that the plan says nothing about"
+    ALIKE = "a column named as one that the plan protects, but for case, blanks or forms of letters"
     UNDESCRIBED = "a column that release.json does not name"
     NUMBERS = "a column that numbers people otherwise than anew, 1, 2, 3 and so on"
     FILE = "a file that release.json does not name"
+    SPELLINGS = "a column that must show each value in one spelling, but has"
     CHANGED = "a file that is not the one release.json describes (its digest differs)"
+    METADATA = "a file or frame with metadata that its table does not need"
+    ENTRIES = "a description with entries that sfumato never writes"
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,12 @@ class Stray:
     kind: StrayKind
     name: str  # of the column or the file
     rows: int = 0  # how many rows of a table have it
+    entries: int = 0  # how many entries of a file are meant, whose names may be anything
+    found: str = ""  # what it has, in words and counts
 
     def __str__(self) -> str:
-        return f"{self.name!r} is {self.kind.value}" + (f" ({self.rows:,} rows)" if self.rows else "")
+        counted = f" ({self.rows:,} rows)" if self.rows else f" ({self.entries:,})" if self.entries else ""
+        return f"{self.name!r} is {self.kind.value}{f' {self.found}' if self.found else ''}{counted}"
 
 
 def stray_columns(kind: StrayKind, names: list[str], rows: int) -> tuple[Stray, ...]:
@@ -38,13 +45,24 @@ def stray_columns(kind: StrayKind, names: list[str], rows: int) -> tuple[Stray, 
     return tuple(Stray(kind, name, rows) for name in names)
 
 
+def stray_entries(kind: StrayKind, name: str, entries: int) -> tuple[Stray, ...]:
+    """Return that a file or frame has so many entries that do not belong there; nothing where it has none."""
+    return (Stray(kind, name, entries=entries),) if entries else ()
+
+
 def strays_among(
-    specs: Sequence[tuple[str, ColumnSpec | None]], n_rows: int, description: Mapping[str, Any]
+    specs: Sequence[tuple[str, ColumnSpec | None]], n_rows: int, description: Mapping[str, Any], schema: Schema
 ) -> tuple[Stray, ...]:
     """Return the columns of a table that do not belong to it, each once."""
     identifiers = [name for name, spec in specs if spec is not None and spec.role is Role.IDENTIFIER]
-    unknown = [name for name, spec in specs if spec is None]
+    alike = [name for name, spec in specs if spec is None and schema.lookalike(name) is not None]
+    unknown = [name for name, spec in specs if spec is None and name not in alike]
     described = description.get("columns", {name for name, _ in specs})
-    undescribed = [name for name, _ in specs if name not in {*described, *identifiers, *unknown}]
-    found = {StrayKind.IDENTIFIER: identifiers, StrayKind.UNKNOWN: unknown, StrayKind.UNDESCRIBED: undescribed}
+    undescribed = [name for name, _ in specs if name not in {*described, *identifiers, *alike, *unknown}]
+    found = {
+        StrayKind.IDENTIFIER: identifiers,
+        StrayKind.ALIKE: alike,
+        StrayKind.UNKNOWN: unknown,
+        StrayKind.UNDESCRIBED: undescribed,
+    }
     return tuple(stray for kind, names in found.items() for stray in stray_columns(kind, names, n_rows))

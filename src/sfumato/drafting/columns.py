@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.data.contents import is_json_object
 from sfumato.data.dates import day_of
 from sfumato.data.kinds import infer_kind, is_integer, value_type
 from sfumato.data.names import plain
@@ -30,6 +31,7 @@ _YEAR_AND_MONTH = re.compile(r"(?:18|19|20)\d{2}(?:0[1-9]|1[0-2])", re.ASCII)
 _MOST_CELLS = 5_000  # distinct cells looked at closely
 _FEWEST_ROWS = 20  # below, numbers in order say little
 _SOME_DIGITS, _LONG, _VERY_LONG = 5, 6, 7  # of numbers that are all different, that recur, and that few rows have
+_OF_ACCOUNTS = 9  # digits
 _FEWEST_CODES = 10  # distinct ones with signs between that number people
 _SAME_LENGTH = 0.85  # share of numbers with as many digits: nine in ten of those drawn at random have
 _LONGEST_SCALE = 25  # answers, with those that are none
@@ -56,6 +58,7 @@ class Look:
     kind: Kind
     rows: int
     labels: Sequence[str] = ()  # its values, without the markers of missing ones
+    members: Sequence[str] = ()  # of its sets, each once
     counts: Sequence[int] = ()  # how often each of them occurs
     n_known: int = 0  # how many these are
     largest: float = 0.0  # share of the most frequent value, which may be that of missing ones
@@ -63,9 +66,11 @@ class Look:
     separator: str | None = None  # between the members of set cells, where they are text
     odd_dates: bool = False  # dates, but not as ISO writes them
     compact_dates: bool = False  # dates as numbers, 20240531
+    durations: bool = False  # numbers of seconds
     free_text: bool = False
     numbered: bool = False  # whole numbers, all different, without large gaps or with many digits
     long_numbers: bool = False  # numbers or codes with more digits than anybody measures or counts
+    account_numbers: bool = False  # numbers with so many digits that they are those of accounts, cards or people
     shape: Shape | None = None  # what nearly all cells look like
     names: Names = Names.NO  # whether cells look like names of people
     lost: bool = False  # whether all its cells mean something else in a release: missing, or withheld
@@ -88,9 +93,9 @@ class Look:
         return self.n_known + self.gaps
 
     @classmethod
-    def of_lists(cls, name: str, rows: int) -> Look:
+    def of_lists(cls, name: str, rows: int, members: Sequence[str]) -> Look:
         """Return what a column of lists looks like."""
-        return cls(name=name, kind=Kind.SET, rows=rows)
+        return cls(name=name, kind=Kind.SET, rows=rows, members=members)
 
 
 def look_at(
@@ -106,8 +111,9 @@ def look_at(
     unique = len(known) / max(rows, 1)
     absent = rows - sum(count for _, count in known)
     some = values[:_MOST_CELLS]
+    durations = pa.types.is_duration(value_type(found_type))  # which number nobody
     counts = [count for _, count in known]
-    separator = set_separator(some) if kind is Kind.CATEGORY else None
+    separator = set_separator(some) if kind is Kind.CATEGORY and not any(map(is_json_object, some)) else None
     shape = shape_of(values, unique, numbers=kind is Kind.NUMBER) if separator is None else None
     if shape is not None and shape.role is Role.SENSITIVE:  # codes, although a point is in them
         kind = Kind.CATEGORY
@@ -117,6 +123,7 @@ def look_at(
         kind=Kind.SET if separator else kind,
         rows=rows,
         labels=values,
+        members=members_of(values, separator) if separator else (),
         counts=counts,
         n_known=len(known),
         largest=max([absent, *counts]) / max(rows, 1),
@@ -124,11 +131,13 @@ def look_at(
         separator=separator,
         odd_dates=words and bool(known) and all(_ODD_DATE.fullmatch(label) for label in values),
         compact_dates=kind is Kind.NUMBER and len(known) > 2 and all(map(_is_compact_date, values)),
+        durations=durations,
         free_text=words and _is_free_text(some, unique),
-        numbered=kind is Kind.NUMBER and _numbers_rows(*_answers(known)),
+        numbered=kind is Kind.NUMBER and not durations and _numbers_rows(*_answers(known)),
         long_numbers=_are_long(*_answers(known[:_MOST_CELLS]), _LONG)
-        if kind is Kind.NUMBER
+        if kind is Kind.NUMBER and not durations
         else words and _are_long_codes(some),
+        account_numbers=kind is Kind.NUMBER and _are_long(*_answers(known[:_MOST_CELLS]), _OF_ACCOUNTS),
         shape=shape,
         names=names_in(values, unique) if words else Names.NO,
         odd_codes=_odd_codes(values, counts) if kind is Kind.NUMBER else _odd_words(values) if words else (),
@@ -164,6 +173,11 @@ def set_separator(labels: Sequence[str]) -> str | None:
             continue  # decimal commas, or thousands
         return separator
     return None
+
+
+def members_of(labels: Sequence[str], separator: str) -> list[str]:
+    """Return the members of set cells, each once."""
+    return list(dict.fromkeys(part.strip() for label in labels for part in label.split(separator)))
 
 
 def _is_compact_date(label: str) -> bool:

@@ -93,6 +93,8 @@ def _proposals(look: Look, labels: Sequence[str]) -> list[tuple[Kind, dict[str, 
             text = str(lengths[0]) if list(range(lengths[0], 0, -1)) == lengths else str(lengths)
             found.append((Kind.CATEGORY, {"prefix": lengths}, f"{{ prefix = {text} }}", "its codes share prefixes"))
     kind = Kind.CATEGORY if look.kind is Kind.NUMBER and _is_code(look) else look.kind
+    if look.durations:
+        found = [(kind, builder, line, "durations in seconds") for kind, builder, line, _ in found]
     many = len(labels) > 20 and kind is Kind.CATEGORY
     note = f"{len(labels):,} values and no groups: a hierarchy of your own would keep more" if many else ""
     found.append((kind, {"flat": True}, "{ flat = true }", note))

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sfumato.data.gathering import Gather, Gathered, How, gather, varying
 from sfumato.data.kinds import is_list
 from sfumato.data.names import mentions
-from sfumato.data.persons import Persons, is_person, names_people, repeated_persons, says_person
+from sfumato.data.persons import Persons, is_person, names_people, numbers_in, repeated_persons, says_person
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.data.variants import keys_of
 from sfumato.drafting.columns import Look
 from sfumato.drafting.roles import WHO_KNOWS, Danger, Guess, Question, n_distinct
 from sfumato.drafting.shapes import Names
@@ -38,6 +39,7 @@ class Together:
     asked: Gather
     table: pa.Table
     rows_each: float
+    respelled: bool = False  # whether the numbers of some people have several spellings
 
     def lines(self) -> list[str]:
         """Return what the plan says of it behind the keys of its source."""
@@ -151,7 +153,7 @@ def _together(
         for name, guess in known.items()
     }
     person = ColumnSpec(name=persons.column, role=Role.IDENTIFIER)
-    schema = Schema(columns={**specs, person.name: person}, missing=tuple(missing))
+    schema = Schema(columns={**specs, person.name: person}, missing=tuple(missing), normalize=True)
     single = [name for name, guess in known.items() if guess.role is not Role.IDENTIFIER]
     varied = set(varying(table, persons.column, single, schema))
     columns = tuple(
@@ -163,7 +165,8 @@ def _together(
     order = dated[0] if dated and any(column.how is How.LAST for column in columns) else None
     asked = Gather(person=persons.column, columns=columns, order=order)
     made, _ = gather(table, asked, schema, _no_events)
-    return Together(asked, made, persons.rows / persons.people)
+    _, numbers, _ = numbers_in(table.column(persons.column), missing)
+    return Together(asked, made, persons.rows / persons.people, len(keys_of(numbers).unique()) < len(numbers))
 
 
 def _how(guess: Guess, found: pa.DataType) -> How:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.data.contents import FEWEST_OF_PLACES, personal_values
 from sfumato.data.names import mentions
 from sfumato.data.persons import FEWEST_APART, names_people, says_number, says_person
 from sfumato.data.schema import Kind, Role
@@ -17,6 +18,7 @@ from sfumato.drafting.columns import Look
 from sfumato.drafting.shapes import Names
 from sfumato.drafting.words import (
     is_about_who,
+    is_birth,
     is_coordinate,
     is_first_of_all_who,
     is_survey_weight,
@@ -120,7 +122,32 @@ def guessed(look: Look) -> Guess:
     elif role is Role.SENSITIVE and 1 - look.largest < RARE:
         reason += f", but {look.largest:.1%} of its cells are the same"
         role, question = Role.IDENTIFIER, _HARDLY_VARIES
+    elif role is not Role.IDENTIFIER and (found := _personal(look, role)):
+        reason += (
+            f", but {found:,} of {len(look.members or look.labels):,} values look like names, contacts or free text"
+        )
+        role, question = Role.IDENTIFIER, _who_is_inside(found)
     return Guess(name=look.name, role=role, kind=look.kind, reason=reason, question=question)
+
+
+def _personal(look: Look, role: Role) -> int:
+    """Return how many of the values, or of the members of sets, hold what must not be published of a person."""
+    if look.kind is Kind.NUMBER:
+        return look.n_known if look.account_numbers and role is Role.SENSITIVE else 0
+    if look.dated:
+        return 0
+    known = role is Role.QUASI_IDENTIFIER and bool(roles_by_name(look.name))
+    unknown = role is Role.QUASI_IDENTIFIER and not known
+    fewest = FEWEST_OF_PLACES if known else 1
+    return personal_values(look.members or look.labels, fewest_names=fewest, alone=unknown)
+
+
+def _who_is_inside(count: int) -> Question:
+    return Question(
+        Danger.LOST,
+        f"do its cells hold names, contacts, numbers of accounts or free text? {count:,} different values look so, "
+        "and it is left out. To publish it, remove these from the source, or give it another role.",
+    )
 
 
 def _role(look: Look) -> Told:
@@ -223,6 +250,8 @@ def _decimals(labels: Sequence[str]) -> int:
 
 
 def _by_words(look: Look) -> Told | None:
+    if look.dated and is_birth(look.name):
+        return Role.QUASI_IDENTIFIER, "its name says that it is a date of birth", None
     for role in roles_by_name(look.name):
         if role is Role.QUASI_IDENTIFIER or (role is Role.SENSITIVE and not look.dated):
             return role, _BY_NAME, None
@@ -296,18 +325,17 @@ def n_distinct(codes: NDArray[Any]) -> int:
 
 
 def with_something_to_publish(guesses: list[Guess], look_of: dict[str, Look]) -> list[Guess]:
-    """Make the likeliest column a quasi-identifier if none is: a plan needs one, unless it is about items alone."""
+    """Make the likeliest column a quasi-identifier if no column needs protection: a plan has to protect something."""
     roles = {guess.role for guess in guesses}
-    if Role.QUASI_IDENTIFIER in roles or (Role.ITEMS in roles and Role.SENSITIVE not in roles):
+    if roles & {Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.ITEMS}:
         return guesses
-    order = (Role.OTHER, Role.SENSITIVE)
-    single = [guess for guess in guesses if guess.role in order]
+    single = [guess for guess in guesses if guess.role is Role.OTHER]
     if not single:
         raise DataError(
             f"All {len(guesses)} column(s) look like names or numbers of people, or were not understood: nothing is "
             "left to publish.\nWrite the plan by hand, with a role for each column that may be published."
         )
-    first = min(single, key=lambda guess: (order.index(guess.role), look_of[guess.name].unique))
+    first = min(single, key=lambda guess: look_of[guess.name].unique)
     reason = "no other column looked like one that others may know"
     promoted = replace(first, role=Role.QUASI_IDENTIFIER, reason=reason, question=WHO_KNOWS)
     return [promoted if guess is first else guess for guess in guesses]

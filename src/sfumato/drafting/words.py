@@ -1,10 +1,11 @@
-"""Words of column names that tell what a column is, in seven languages, and first names that tell names of people."""
+"""Words of column names that tell what a column is, in seven languages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
+from sfumato.data.contents import is_given_name
 from sfumato.data.names import mentions, plain, words_of
 from sfumato.data.schema import Role
 
@@ -142,6 +143,12 @@ _PEOPLE_FIRST = (
     "utente professor aluno encarregado encarregada diretor diretora doente enfermeiro enfermeira cirurgiao parteira "
     "advogado responsavel pai mae chefe funcionario trabalhador testemunha vitima arguido recluso segurado contato"
 )
+# Of dates: that they are births, also in short.
+_BIRTHS = (
+    "birth birthday birthdate born dob yob bday geburt geburtstag geboren geb gebdat gebtag naissance neele nele ddn "
+    "nacimiento nacido nacida nac fnac nascita nato nata geboorte geboortedatum gebdatum nascimento nascido nascida "
+    "nasc dtnasc"
+)
 _ABOUT_THEM = (
     "type class group kind segment status level category rating score specialty role visits years since number count "
     "art typ gruppe anzahl fach tipo grupo clase gruppo nombre soort aantal"
@@ -181,20 +188,6 @@ _SECRETS = (
     "theft assault burglary robbery fraud murder homicid omicid diebstahl betrug koerperverletz koerperverletzung "
     "escroquerie agression robo hurto estafa furto rapina truffa diefstal oplichting mishandel roubo"
 )
-_FIRST_NAMES = (
-    "james mary john patricia robert jennifer michael linda william elizabeth david barbara richard susan joseph "
-    "jessica thomas sarah charles karen daniel nancy matthew lisa anthony betty mark margaret paul emily steven anna "
-    "hans peter klaus wolfgang jurgen juergen dieter uwe stefan andreas petra sabine monika ursula renate heike "
-    "susanne ingrid karin julia lukas leon jonas felix lena mia hannah "
-    "jean pierre michel andre philippe alain bernard marie jeanne monique catherine nathalie isabelle francoise "
-    "jacques camille lucas hugo chloe manon "
-    "jose antonio manuel francisco juan javier carlos miguel maria carmen josefa isabel dolores pilar teresa lucia "
-    "pablo mario luigi giuseppe giovanni francesco marco andrea alessandro giulia francesca chiara paolo roberto "
-    "rosa laura johannes cornelis hendrik willem pieter gerrit wilhelmina johanna cornelia sanne daan sem emma sophie "
-    "bram joao antonia pedro paulo luis ana joana catarina mariana ines rita tiago rui sofia beatriz "
-    "ann bob ada alice eva max leo tom tim ben sam kim lea nina olga ivan ali omar fatima ahmed mohammed aisha wei li"
-)
-_KNOWN_FIRST_NAMES = frozenset(_FIRST_NAMES.split())
 _LOOKED_AT = 100  # cells that may be words for secrets
 _NOBODYS = frozenset(_EVERYDAY.split())
 _RESULTS_OF_TESTS = frozenset(_RESULTS.split())
@@ -253,6 +246,15 @@ def is_survey_weight(name: str, *, exact: bool) -> bool:
     return mentions(name, _SURVEY_WEIGHTS) or (exact and mentions(name, _WEIGHTS) and not mentions(name, "kg lb lbs g"))
 
 
+def is_birth(name: str) -> bool:
+    """Whether a column of dates is one of births, by its name.
+
+    >>> is_birth("Né(e) le"), is_birth("geb. am"), is_birth("fecha_nac"), is_birth("Aufnahmedatum")
+    (True, True, True, False)
+    """
+    return mentions(name, _BIRTHS)
+
+
 def is_coordinate(name: str) -> bool:
     """Whether a column's name says that it is one of the two numbers of a place."""
     return mentions(name, _COORDINATES)
@@ -260,5 +262,5 @@ def is_coordinate(name: str) -> bool:
 
 def is_first_name(text: str) -> bool:
     """Whether a word, or the first or last of several, is a common first name."""
-    words = re.findall(r"[^\W\d_]+", plain(text))
-    return bool(words) and not _KNOWN_FIRST_NAMES.isdisjoint((words[0], words[-1]))
+    words = re.findall(r"[^\W\d_]+", text)
+    return bool(words) and (is_given_name(words[0]) or is_given_name(words[-1]))

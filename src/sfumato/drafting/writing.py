@@ -12,6 +12,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,17 +23,21 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.distinct import text_codes
+from sfumato.data.encoding import encode_column
 from sfumato.data.files import Source, how_read, read_table
 from sfumato.data.files.source import ISO, POINT
 from sfumato.data.files.stat import with_catalog_beside
 from sfumato.data.files.text import UTF_8
 from sfumato.data.hierarchy import ROOT
-from sfumato.data.kinds import is_list, missing_markers
-from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
+from sfumato.data.kinds import INFINITE, is_list, missing_markers
+from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role
+from sfumato.data.variants import JUDGED_ROLES
 from sfumato.drafting.columns import Look, look_at
-from sfumato.drafting.hierarchies import hierarchy_lines, mask_lines
+from sfumato.drafting.hierarchies import FLAT, hierarchy_lines, mask_lines
+from sfumato.drafting.overview import overview
 from sfumato.drafting.people import put_together
-from sfumato.drafting.roles import Danger, Guess, Question, guessed, tied, with_something_to_publish
+from sfumato.drafting.roles import FEW_VALUES, Danger, Guess, Question, guessed, tied, with_something_to_publish
+from sfumato.drafting.words import is_birth
 from sfumato.errors import DataError
 from sfumato.plan import Plan
 from sfumato.plan.json_schema import FILE
@@ -40,12 +45,17 @@ from sfumato.progress import SILENT, Progress, announce
 
 PAIR_ROWS = 20_000  # rows that dependence between columns is looked for in
 MANY_QUASI_IDENTIFIERS = 12  # beyond, little detail survives and searching labels takes long
+TOO_MANY_QUASI_IDENTIFIERS = 60  # beyond, the draft says what will be lost
 K = 5
 MOST_COMMON = 0.4  # share of a value above which no mask brings a guess at it below one half
+BIRTH_WEIGHT = 8  # what the detail of dates of birth counts beside other dates
+NEARLY_ALL = 0.9  # share of the cells
+T = 0.2
+MANY_NUMBERS = 20  # different ones, beyond which near ones say nearly the same
 MANY_COLUMNS = 4  # named in a question one by one
 MANY_ALIKE = 8  # columns that become one pattern
 
-_STATED = ("encoding", "header", "decimal", "dates")  # by a draft, where they are not the usual ones
+_STATED = ("encoding", "header", "header_row", "decimal", "dates")  # by a draft, where they are not the usual ones
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -71,15 +81,18 @@ class Draft:
         ]
         return {"guesses": guesses, "questions": list(self.questions), "warnings": list(self.warnings)}
 
+    def overview(self) -> list[tuple[str, str, str, str]]:
+        """Return names, role, kind and reason; in wide tables, columns that are guessed alike share a line."""
+        return overview(self.guesses)
+
     def __repr__(self) -> str:
         return f"<Draft: {len(self.guesses)} columns, {len(self.questions)} questions>"
 
     def _repr_html_(self) -> str:
         questions = "".join(f"<li>{html.escape(question)}</li>" for question in self.questions)
         rows = "".join(
-            f"<tr><td>{html.escape(each.name)}</td><td>{each.role.value}</td><td>{each.kind.value}</td>"
-            f"<td>{html.escape(each.reason)}</td></tr>"
-            for each in self.guesses
+            f"<tr><td>{html.escape(name)}</td><td>{role}</td><td>{kind}</td><td>{html.escape(reason)}</td></tr>"
+            for name, role, kind, reason in self.overview()
         )
         head = "<tr><th>column</th><th>role</th><th>kind</th><th>why (a guess)</th></tr>"
         asked = f"<p>Questions, the most dangerous first:</p><ul>{questions}</ul>" if questions else ""
@@ -149,9 +162,32 @@ def draft_table(table: pa.Table, progress: Progress = SILENT, source: Sequence[s
         guesses = [guess_of.get(guess.name, guess) for guess in guesses]
     masked = _masked(guesses, look_of)
     guesses = [_with_keys(each, look_of[each.name], missing, masked=each.name in masked) for each in guesses]
-    writer = _Writer(guesses, look_of, table.num_rows, masked)
-    text = writer.text(source, tuple(missing) or DEFAULT_MISSING, shown, people.lines() if people is not None else [""])
+    guesses = _with_births_first(guesses, look_of)
+    writer = _Writer(guesses, look_of, table.num_rows, masked, missing)
+    behind = people.lines() if people is not None else [""]
+    respelled = _respelled(table, guesses, look_of, missing)
+    if people is not None and people.respelled:
+        respelled.insert(0, people.asked.person)
+    if respelled:
+        behind.insert(0, f"normalize = true  # values have several spellings in: {', '.join(map(quoted, respelled))}")
+    text = writer.text(source, tuple(missing) or DEFAULT_MISSING, shown, behind)
     return Draft(text=text, guesses=tuple(guesses), questions=tuple(writer.questions), warnings=tuple(writer.warnings))
+
+
+def _respelled(
+    table: pa.Table, guesses: Sequence[Guess], look_of: dict[str, Look], missing: Sequence[str]
+) -> list[str]:
+    """Return the columns whose values must not be learnt and have several spellings: a run would refuse them."""
+    found = []
+    for guess in guesses:
+        if guess.role in JUDGED_ROLES and guess.name in table.column_names:
+            kind = guess.kind if guess.kind is Kind.SET else None
+            separator = look_of[guess.name].separator or "|"
+            spec = ColumnSpec(name=guess.name, role=guess.role, kind=kind, separator=separator)
+            with suppress(DataError):  # what is wrong otherwise is not said here
+                if encode_column(table.column(guess.name), spec, tuple(missing), normalize=True).spellings:
+                    found.append(guess.name)
+    return found
 
 
 def _looked(
@@ -177,7 +213,7 @@ def _looked(
             stage.advance()
             continue
         if sets:
-            looks.append(Look.of_lists(name, rows))
+            looks.append(Look.of_lists(name, rows, labels))
         else:
             markers = missing_markers(labels, array.type)
             if len(markers) == len(labels) and len(markers) + gaps > 1:  # a box that is ticked with what means nothing
@@ -187,6 +223,8 @@ def _looked(
             codes_of[name] = codes[chosen]
         stage.advance()
     stage.done()
+    if missing and missing[0] in INFINITE:  # which a release would show for every missing cell
+        missing.insert(0, "")
     taken = {*missing, ROOT}
     looks = [replace(look, lost=True) if look.labels and taken.issuperset(look.labels) else look for look in looks]
     return looks, codes_of, missing
@@ -195,7 +233,7 @@ def _looked(
 def _masked(guesses: Sequence[Guess], look_of: dict[str, Look]) -> tuple[str, ...]:
     """Return the sensitive columns that may give one another away, if there are several that masks can protect."""
     secrets = [each.name for each in guesses if each.role is Role.SENSITIVE]
-    able = tuple(name for name in secrets if look_of[name].largest <= MOST_COMMON)
+    able = tuple(name for name in secrets if look_of[name].largest <= MOST_COMMON and not _is_yes_or_no(look_of[name]))
     return able if len(able) > 1 else ()
 
 
@@ -214,17 +252,48 @@ def _with_keys(guess: Guess, look: Look, missing: Sequence[str], *, masked: bool
     return replace(guess, kind=kind, lines=(line,), reason=reason)
 
 
+def _with_births_first(guesses: list[Guess], look_of: dict[str, Look]) -> list[Guess]:
+    """Let dates of birth count more than others: a stay needs its month less than a person needs an age."""
+    dated = [each for each in guesses if each.role is Role.QUASI_IDENTIFIER and look_of[each.name].dated]
+    births = {each.name for each in dated if is_birth(each.name)}
+    if len(births) == len(dated):
+        return guesses
+    line = f"weight = {BIRTH_WEIGHT}  # ages matter more than other dates: its detail counts so many times as much"
+    return [replace(each, lines=(*each.lines, line)) if each.name in births else each for each in guesses]
+
+
+def _unusual(guesses: Sequence[Guess], look_of: dict[str, Look], missing: Sequence[str]) -> Iterator[str]:
+    """Yield warnings about values that no range or group holds."""
+    if infinite := [marker for marker in INFINITE if marker in missing]:
+        shown = " and ".join(infinite)
+        yield f"Some columns have infinite numbers ({shown}): they are listed under [source] missing."
+    lost = [each.name for each in guesses if FLAT in each.lines and look_of[each.name].unique >= NEARLY_ALL]
+    lost = [name for name in lost if look_of[name].n_known > FEW_VALUES]
+    if lost:
+        yield (
+            f"Nearly all cells differ in {named(lost)}, and nothing says which belong together: they become *. "
+            "Give such a column a hierarchy, or another role."
+        )
+
+
 class _Writer:
     """Writes the plan, and notes what deserves a warning on the way."""
 
-    def __init__(self, guesses: Sequence[Guess], look_of: dict[str, Look], rows: int, masked: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        guesses: Sequence[Guess],
+        look_of: dict[str, Look],
+        rows: int,
+        masked: tuple[str, ...],
+        missing: Sequence[str],
+    ) -> None:
         self.guesses = guesses
         self.look_of = look_of
         self.rows = rows
         self.masked = masked
         self.known = [guess.name for guess in guesses if guess.role is Role.QUASI_IDENTIFIER]
         self.questions = _together(self._questions())
-        self.warnings: list[str] = []
+        self.warnings: list[str] = list(_unusual(guesses, look_of, missing))
 
     def text(self, source: Sequence[str], missing: tuple[str, ...], shown: str, people: Sequence[str]) -> str:
         lines = [
@@ -252,12 +321,7 @@ class _Writer:
         lines += self._multi_diversity()
         for guess in self.guesses:
             if guess.role is Role.SENSITIVE and guess.name not in self.masked:
-                lines += _required(
-                    '"l-diversity"',
-                    f"sensitive = {quoted(guess.name)}",
-                    "l = 2  # different values in each group",
-                    'kind = "distinct"  # distinct | entropy | recursive | frequency',
-                )
+                lines += self._secret(guess)
             elif guess.role is Role.ITEMS:
                 lines += self._uncertainty(guess)
         return "\n".join(lines)
@@ -281,6 +345,11 @@ class _Writer:
 
     def _k_anonymity(self) -> list[str]:
         if not self.known:
+            if any(guess.role is Role.SENSITIVE for guess in self.guesses):
+                self.warnings.append(
+                    "No column looks like one that others know about a person, so all rows form one class. Make such "
+                    "columns quasi-identifiers."
+                )
             return []
         k = K if self.rows >= 2 * K else 2
         lines = [f"k = {k}  # each person hides among at least so many"]
@@ -289,10 +358,34 @@ class _Writer:
         if len(self.known) > MANY_QUASI_IDENTIFIERS:
             lines.append('anonymizer = "mondrian"  # quick where there are many quasi-identifiers')
             self.warnings.append(
-                f"{len(self.known)} columns were taken for quasi-identifiers, and little detail survives so many: "
-                "make those that nobody can know about a person sensitive or other."
+                f"{len(self.known)} columns were taken for quasi-identifiers, and little detail survives so many"
+                + (f". {self._lost(k)} Make" if len(self.known) > TOO_MANY_QUASI_IDENTIFIERS else ": make")
+                + " those that nobody can know about a person sensitive or other."
             )
         return _required('"k-anonymity"', *lines)
+
+    def _lost(self, k: int) -> str:
+        """Return how many of very many quasi-identifiers will show nothing, in each row."""
+        groups = max(self.rows // k, 1)
+        cuts = groups.bit_length() - 1  # halves of halves, each by one column
+        lost = max(len(self.known) - cuts, 0)
+        return (
+            f"With k = {k}, {self.rows:,} rows form at most {groups:,} groups, and {cuts} halvings make as many. "
+            f"So about {lost} of the {len(self.known)} columns will show * or nearly their whole range, "
+            "unless they depend on one another."
+        )
+
+    def _secret(self, guess: Guess) -> list[str]:
+        """Return the requirement that a class tells little of a secret."""
+        look = self.look_of[guess.name]
+        asked = f"sensitive = {quoted(guess.name)}"
+        if _varies(look):
+            told = 'distance = "ordered"  # near numbers count as nearly the same'
+            return _required('"t-closeness"', asked, f"t = {T}  # how far a group may be from the whole table", told)
+        if _is_yes_or_no(look):
+            return _required('"t-closeness"', asked, f"t = {T}  # a share may differ so much from the whole table's")
+        kinds = 'kind = "distinct"  # distinct | entropy | recursive | frequency'
+        return _required('"l-diversity"', asked, "l = 2  # different values in each group", kinds)
 
     def _multi_diversity(self) -> list[str]:
         """Return the requirement that no secret gives another away."""
@@ -312,6 +405,16 @@ class _Writer:
             "rho = 0.7  # highest chance of a secret item for who knows others of the record",
             *(['within = "classes"  # and the quasi-identifiers besides'] if self.known else []),
         )
+
+
+def _is_yes_or_no(look: Look) -> bool:
+    """Whether cells are one of two values, or missing: two different ones in a group would tell nearly nothing."""
+    return look.n_known <= 2
+
+
+def _varies(look: Look) -> bool:
+    """Whether cells are numbers of which so many differ that those of a group always do."""
+    return look.kind is Kind.NUMBER and look.n_known > MANY_NUMBERS
 
 
 def _required(model: str, *lines: str) -> list[str]:
@@ -340,6 +443,16 @@ def _tables(guesses: Sequence[Guess]) -> Iterator[tuple[str, Guess]]:
             yield pattern, guess
 
 
+def named(columns: Sequence[str]) -> str:
+    """Return some names of columns, and how many more there are.
+
+    >>> named(list("abcdef"))
+    'a, b, c, d and 2 more'
+    """
+    more = f" and {len(columns) - MANY_COLUMNS} more" if len(columns) > MANY_COLUMNS else ""
+    return ", ".join(columns[:MANY_COLUMNS]) + more
+
+
 def _together(questions: Iterator[tuple[Question, str]]) -> list[str]:
     """Return each question once with the columns that it is about, the most dangerous first."""
     columns_of: dict[Question, list[str]] = {}
@@ -347,10 +460,7 @@ def _together(questions: Iterator[tuple[Question, str]]) -> list[str]:
         columns_of.setdefault(question, []).append(name)
     found = []
     for question in sorted(columns_of, key=lambda question: -question.danger):
-        names = columns_of[question]
-        shown = ", ".join(names[:MANY_COLUMNS])
-        more = f" and {len(names) - MANY_COLUMNS} more" if len(names) > MANY_COLUMNS else ""
-        found.append(f"{shown}{more}: {question.text}")
+        found.append(f"{named(columns_of[question])}: {question.text}")
     return found
 
 

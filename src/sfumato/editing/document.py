@@ -37,7 +37,7 @@ def named(place: Place) -> str:
 def problems(text: str, folder: Path) -> tuple[Problem, ...]:
     """Return what is wrong with the text of a plan, each with its place; nothing if it is a plan."""
     try:
-        Plan.from_text(text, folder / "plan.toml")
+        Plan.from_text(text, folder / "plan.toml").searchable()
     except PlanError as error:
         return error.problems
     return ()
@@ -83,7 +83,7 @@ class PlanDocument:
 
     def plan(self, folder: Path) -> Plan:
         """Return the plan that the document describes, or raise with all its problems."""
-        return Plan.from_text(self.text, folder / "plan.toml")
+        return Plan.from_text(self.text, folder / "plan.toml").searchable()
 
     # Edits.
 

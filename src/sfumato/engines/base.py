@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol
 
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.choosing import Step
+from sfumato.anonymizers.dependence import GivenAway, Question
 from sfumato.data.dataset import Dataset
 from sfumato.data.files import Source
 from sfumato.data.files.release import ReleaseFormat
@@ -61,6 +62,9 @@ class Engine(Protocol):
 
     def carry_out(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
         """Return what a step decides, given what steps before it decided."""
+
+    def given_away(self, dataset: Dataset, recoding: Recoding, questions: Sequence[Question]) -> Sequence[GivenAway]:
+        """Return which hidden cells other columns tell, by all that is published once all steps are done."""
 
     def publish(
         self, dataset: Dataset, recoding: Recoding, models: Sequence[Mapping[str, Any]], key: bytes | None

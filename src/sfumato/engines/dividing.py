@@ -29,6 +29,7 @@ import pyarrow as pa
 from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Divides, Phase, RowByRow, Workplace
 from sfumato.anonymizers.choosing import Step
+from sfumato.anonymizers.dependence import GivenAway, Question
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, as_arrow, as_numpy, starts_of
 from sfumato.data.encoding import Codebooks
 from sfumato.data.files import Source, digest, read_columns
@@ -47,6 +48,7 @@ from sfumato.engines.class_tasks import ROWS_TOGETHER, ClassesInParts, distinct_
 from sfumato.engines.coding import ROWS_A_PART, code
 from sfumato.engines.comparing import Comparing
 from sfumato.engines.foreseeing import refuse_what_no_driver_could_judge
+from sfumato.engines.giving_away import Asking, given_away_in_parts
 from sfumato.engines.item_tasks import item_parts, send_items, withhold
 from sfumato.engines.local import LOCAL_SERVES, LocalEngine
 from sfumato.engines.region_classes import decide_in_regions
@@ -352,6 +354,21 @@ class DividedEngine:
         return some, Recoding(columns=columns)
 
     # The release.
+
+    def given_away(self, dataset: Dataset, recoding: Recoding, questions: Sequence[Question]) -> Sequence[GivenAway]:
+        """Return which hidden cells other columns tell, counted in all parts."""
+        shells = {name: column for home in self.homes for name, column in home.columns.items()} | self.drawn
+        published = {**recoding.columns, **shells}
+        questions = tuple(each for each in questions if each.column in published)
+        if not questions:
+            return []
+        self._keep_decision(dataset, recoding)
+        asked = [(at, name) for at, each in enumerate(questions) for name in dataset.order if name not in each.judged]
+        columns = tuple((at, name, whole) for at, name in asked for whole in (False, True))
+        total = sum(part.rows for part in self.parts)
+        asking = Asking(questions, columns, self.parts, total, self.drawn, tuple(self.homes))
+        template = kept(self.room / "template")
+        return given_away_in_parts(self.cluster, self.room, asking, template, published)
 
     def publish(
         self, dataset: Dataset, recoding: Recoding, models: Sequence[Mapping[str, Any]], key: bytes | None

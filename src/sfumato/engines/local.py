@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.choosing import Step
+from sfumato.anonymizers.dependence import GivenAway, Question, given_away
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode, holds_sets
 from sfumato.data.files import Source, read_columns, read_digested
@@ -35,7 +36,7 @@ LOCAL_SERVES = (
     "use --engine local, which takes what fits into the memory of one machine: some 100,000,000 rows of 10 columns in "
     "24 GB"
 )
-STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGBREAK") if hasattr(signal, name))
+STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGBREAK", "SIGHUP") if hasattr(signal, name))
 
 
 def available_threads() -> int:
@@ -71,6 +72,8 @@ class LocalEngine:
             yield asked.is_set
             return
         usual = {number: signal.getsignal(number) for number in STOPPING}
+        if usual.get(hang_up := getattr(signal, "SIGHUP", None)) is signal.SIG_IGN:  # nohup
+            del usual[hang_up]
 
         def tell(number: int, frame: FrameType | None) -> None:
             before = usual[signal.Signals(number)]
@@ -149,6 +152,10 @@ class LocalEngine:
     def carry_out(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
         """Return what a step decides."""
         return step.carry_out(dataset, before, workplace)
+
+    def given_away(self, dataset: Dataset, recoding: Recoding, questions: Sequence[Question]) -> Sequence[GivenAway]:
+        """Return which hidden cells other columns tell."""
+        return given_away(dataset, recoding, questions)
 
     def publish(
         self, dataset: Dataset, recoding: Recoding, models: Sequence[Mapping[str, Any]], key: bytes | None

@@ -22,11 +22,12 @@ from sfumato.data.drawing import Draw
 from sfumato.data.encoding import holds_sets
 from sfumato.data.equal_rows import number_equal_rows
 from sfumato.data.files import Source, digest, read_columns, read_table
+from sfumato.data.files.metadata import needless_in
 from sfumato.data.files.release import DESCRIPTION, PARTS, read_description, schema_for, strays_in
 from sfumato.data.files.source import parts_of
-from sfumato.data.release import Release, ReleasedColumn
+from sfumato.data.release import Release, ReleasedColumn, judged_texts, spelling_strays
 from sfumato.data.schema import Role, Schema
-from sfumato.data.strays import StrayKind, stray_columns
+from sfumato.data.strays import StrayKind, stray_columns, stray_entries
 from sfumato.engines.regions import Cluster
 from sfumato.engines.tasks import WEIGHT
 from sfumato.engines.workroom import arrived, got, plain, put, sent
@@ -76,8 +77,10 @@ class Look:
         _, first, count = np.unique(number_of, return_index=True, return_counts=True)
         distinct = table.take(as_arrow(first))
         arrays = {name: plain(distinct.column(name)) for name in distinct.column_names}
+        needless = needless_in(source, self.schema.columns)
         put(self.room / "seen" / path.name, [pa.table({**arrays, WEIGHT: as_arrow(count.astype(np.int64))})])
-        return Saw(path.name, digest(path), release.n_rows, first.size, frozenset(names))
+        texts = judged_texts(release.columns, schema)
+        return Saw(path.name, digest(path), release.n_rows, first.size, frozenset(names), texts, needless)
 
     def _is_set(self, field: pa.Field) -> bool:
         spec = self.schema.spec(field.name)
@@ -101,6 +104,8 @@ class Saw:
     rows: int
     distinct: int
     columns: frozenset[str]
+    texts: Mapping[str, tuple[str, ...]]  # of columns whose values are judged
+    needless: int = 0  # entries beside the table that its writer does not need
 
 
 def tables_seen(room: Path, names: Iterable[str]) -> Iterator[pa.Table]:
@@ -196,8 +201,9 @@ def release_seen(cluster: Cluster, room: Path, folder: Path, schema: Schema, pol
     )
     people = sorted({name for each in saw for name in each.columns if name in schema.named(Role.IDENTIFIER)})
     strays = stray_columns(StrayKind.IDENTIFIER, people, rows)
-    if is_ours:
-        strays += strays_in(folder, description, {each.name: each.sha256 for each in saw}, rows)
+    strays += stray_entries(StrayKind.METADATA, PARTS if is_ours else folder.name, sum(each.needless for each in saw))
+    texts = {name: {text for each in saw for text in each.texts.get(name, ())} for each in saw for name in each.texts}
+    strays += spelling_strays(texts, schema, rows)
     whole_only = [model for model in policy if looks_at_all(model, schema)]
     # Files have rows in common, so that there are mostly fewer distinct ones.
     if distinct <= (SPARE * most if whole_only else most):
@@ -209,7 +215,14 @@ def release_seen(cluster: Cluster, room: Path, folder: Path, schema: Schema, pol
         if whole_only:
             release = _seen_at_once(cluster, room, paths, schema, description, whole_only, most)
         release = replace(release, parts=parts)
-    return replace(release, strays=(*release.strays, *strays))
+    if is_ours:
+        columns = frozenset(name for each in saw for name in each.columns)
+        strays += strays_in(
+            folder, description, {each.name: each.sha256 for each in saw}, schema, release, columns=columns, rows=rows
+        )
+    told = {(stray.kind, stray.name) for stray in strays}  # of all files, where one may tell the same of itself
+    own = [stray for stray in release.strays if (stray.kind, stray.name) not in told]
+    return replace(release, strays=(*own, *strays))
 
 
 def looks_at_all(model: PrivacyModel, schema: Schema) -> bool:

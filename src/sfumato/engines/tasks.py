@@ -133,14 +133,14 @@ def rows_like(table: pa.Table, like: Dataset, n_rows: int | None = None) -> Data
     carried = [name for name in there if name not in columns]
     return replace(
         like,
-        columns={name: _with_rows(column, table.column(name)) for name, column in columns.items()},
+        columns={name: with_rows(column, table.column(name)) for name, column in columns.items()},
         carried=table.select(carried) if carried else None,
         n_rows=table.num_rows if n_rows is None else n_rows,
         order=there,
     )
 
 
-def _with_rows(column: Any, found: pa.ChunkedArray) -> Any:
+def with_rows(column: Any, found: pa.ChunkedArray) -> Any:
     """Return a column with rows that were written as `as_array` has them."""
     array = plain(found)
     if not isinstance(column, CodedSets):
@@ -332,7 +332,7 @@ def write_file(room: Path, folder: Path, number: int) -> tuple[str, str, int]:
     template, decision = kept(room / "template"), kept(room / "decision")
     elsewhere = {name: column for home in publishing.homes for name, column in home.columns.items()}
     shells = {**decision.recoding.columns, **elsewhere, **publishing.drawn}
-    columns = {name: _with_rows(shell, table.column(name)) for name, shell in shells.items()}
+    columns = {name: with_rows(shell, table.column(name)) for name, shell in shells.items()}
     dataset = rows_like(table.drop_columns(list(shells)), template, table.num_rows)
     # What changes is known by its decision; of the column itself only labels and kind are asked for.
     bare = {name: template.columns[name] for name in shells}

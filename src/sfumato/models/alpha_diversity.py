@@ -77,7 +77,7 @@ class OfMasks(PrivacyModel):
         return _LIMIT[self.reading]
 
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
-        """Yield columns without a hierarchy, other requirements on them, and another reading of labels."""
+        """Yield columns without a hierarchy, and other requirements on them."""
         for name in self.judged_columns:
             spec = schema.spec(name)
             if spec is not None and spec.role is Role.SENSITIVE and spec.hierarchy is None:
@@ -94,6 +94,9 @@ class OfMasks(PrivacyModel):
                     f"requirement {other.name} judges {', '.join(map(repr, both))}, which {self.name} masks: it cannot "
                     "be told what labels mean to it. Ask one of them of the column.",
                 )
+
+    def unsearchable(self, together: Policy) -> Iterator[Problem]:
+        """Yield another reading of labels: masks are chosen by one."""
         before = takewhile(lambda other: other != self, together)
         if any(other.masks and getattr(other, "reading", self.reading) != self.reading for other in before):
             yield Problem(

@@ -11,7 +11,11 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
-from sfumato.data.release import Release
+import numpy as np
+
+from sfumato.data.dataset import CodedSets
+from sfumato.data.hierarchy import ROOT
+from sfumato.data.release import Release, ReleasedColumn, n_members
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import PolicyError, Problem
 from sfumato.parameters import Takes, about, check_parameters, parameters_of
@@ -23,7 +27,8 @@ CLAIMED = "claimed by the release itself"  # where a public input comes from tha
 class Verdict:
     """What an audit found. Facts only: the report turns them into sentences, `str` into one line.
 
-    A verdict names columns and counts, never values of a sensitive column.
+    A verdict names columns and counts, never values of a sensitive column. Where nothing was judged, `nothing_to_judge`
+    says why, and the requirement counts as not satisfied: nothing was found out about the release.
     """
 
     model: PrivacyModel
@@ -42,6 +47,12 @@ class Verdict:
     finding: str = ""  # in words, where names tell more than figures
     people: bool = False  # whether what is called a row is a person, because rows were put together
     counts_all: bool = False  # whether `reached` is a count in all groups rather than by the worst
+    nothing_to_judge: str = ""  # why there was nothing to judge, where nothing fails: "the table has no row"
+
+    def __post_init__(self) -> None:
+        if self.satisfied and (self.reached is None or self.nothing_to_judge):
+            object.__setattr__(self, "satisfied", False)
+            object.__setattr__(self, "nothing_to_judge", self.nothing_to_judge or _NO_GROUP)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data that JSON can hold; what is infinite becomes None."""
@@ -58,6 +69,7 @@ class Verdict:
             "measure": self.measure,
             "bound": self.bound,
             "group": self.group,
+            **({"nothing_to_judge": self.nothing_to_judge} if self.nothing_to_judge else {}),
             **({"people": True} if self.people else {}),
             **({"known_from": dict(self.known_from)} if self.known_from else {}),
             **({"facts": dict(self.facts)} if self.facts else {}),
@@ -69,8 +81,9 @@ class Verdict:
 
     def merged(self, other: Verdict) -> Verdict:
         """Return the verdict on two parts of a release that have no group in common: the worst, and sums of counts."""
+        passes = [verdict.satisfied or verdict.nothing_to_judge != "" for verdict in (self, other)]
         if self.measure != other.measure:  # too small a class is looked at before all else, where there is one
-            return other if self.satisfied else self
+            return other if passes[0] else self
         if other.reached is None or self.reached is None:
             worse, better = (other, self) if self.reached is None else (self, other)
         else:
@@ -82,7 +95,8 @@ class Verdict:
         of_worse = tuple(self.model.notes_on(worse.facts))
         return replace(
             worse,
-            satisfied=self.satisfied and other.satisfied,
+            satisfied=all(passes),
+            nothing_to_judge=self.nothing_to_judge if other.nothing_to_judge else "",
             reached=reached,
             groups=self.groups + other.groups,
             failing=self.failing + other.failing,
@@ -90,6 +104,11 @@ class Verdict:
             facts=facts,
             notes=(*self.model.notes_on(facts), *(note for note in worse.notes if note not in of_worse)),
         )
+
+    @property
+    def word(self) -> str:
+        """The verdict in a word or three."""
+        return "holds" if self.satisfied else "has NOTHING TO JUDGE" if self.nothing_to_judge else "FAILS"
 
     @property
     def title(self) -> str:
@@ -100,22 +119,22 @@ class Verdict:
     def __str__(self) -> str:
         claims = [name for name, origin in self.known_from.items() if origin == CLAIMED]
         believed = f"; {', '.join(claims)} {CLAIMED}" if claims else ""
-        return f"{self.title} {'holds' if self.satisfied else 'FAILS'}: {self._finding()}{believed}"
+        return f"{self.title} {self.word}: {self._finding()}{believed}"
 
     def _repr_html_(self) -> str:
-        colour, word = ("#1a7f37", "holds") if self.satisfied else ("#cf222e", "FAILS")
+        colour = "#1a7f37" if self.satisfied else "#cf222e"
         return (
             f'<div style="border-left:4px solid {colour};padding:2px 10px;margin:4px 0">'
-            f'<b>{html.escape(self.title)}</b> <span style="color:{colour}">{word}</span>: '
+            f'<b>{html.escape(self.title)}</b> <span style="color:{colour}">{self.word}</span>: '
             f"{html.escape(self._finding())}"
             f'<br><span style="opacity:.7">{html.escape(self.model.promise)}</span></div>'
         )
 
     def _finding(self) -> str:
-        if self.finding:
-            return self.finding
+        if self.nothing_to_judge or self.finding:
+            return self.nothing_to_judge or self.finding
         if self.reached is None:
-            return "there is nothing to judge"
+            return _NO_GROUP
         reached, required = _apart(self.reached, self.required)
         words = f"{self.measure} {reached}, required {self.bound} {required}"
         if self.satisfied:
@@ -124,6 +143,7 @@ class Verdict:
         return f"{words} ({self.failing:,} of {_counted(self.groups, self.group)}{rows})"
 
 
+_NO_GROUP = "the table has nothing that the requirement is about"
 _ADDED = (
     *("rows", "records", "withheld", "classes_that_lack_values"),
     *("unlinkable_rows", "rows_without_terms", "vacuous_groups"),
@@ -232,6 +252,10 @@ class PrivacyModel(Protocol):
         """Yield what is wrong with it in a plan with these columns and requirements, besides roles and needs."""
         yield from ()
 
+    def unsearchable(self, together: Policy) -> Iterator[Problem]:
+        """Yield why no search meets it together with other requirements; each of them can still be judged."""
+        yield from ()
+
     def warnings(self) -> Iterator[str]:
         """Yield what is allowed but deserves a second look."""
         yield from ()
@@ -244,6 +268,20 @@ class PrivacyModel(Protocol):
     def notes_on(self, facts: Mapping[str, Any]) -> Iterator[str]:
         """Yield what whoever reads a verdict with such facts should know besides."""
         yield from ()
+
+    def nothing_to_judge(self, release: Release) -> str:
+        """Return why a release gives the audit nothing to judge; nothing where it does.
+
+        That is so where it has no row, or where every cell of every column that the requirement names is missing or
+        masked by the top label, so that it tells nothing of any value.
+        """
+        if not release.total:
+            return "the table has no row"
+        names = [name for name in self.judged_columns if name not in (getattr(self, "known", None) or ())]
+        columns = [release.columns.get(name) for name in names]
+        if columns and all(column is not None and _tells_nothing(column, masks=self.masks) for column in columns):
+            return f"every cell of {quoted(names)} is missing, masked or suppressed"
+        return ""
 
     def most_classes(self, release: Release) -> float:
         """Return a number of classes that no release of these rows exceeds and still holds; infinity if none is known.
@@ -259,15 +297,23 @@ class PrivacyModel(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class NothingElse(PrivacyModel):
-    """A release holds what the plan publishes and nothing else. No plan asks for it: it is asked of every table."""
+    """A release holds what the plan publishes and nothing else, each judged value in one spelling.
+
+    No plan asks for it: it is asked of every table.
+    """
 
     name: ClassVar[str] = "nothing-else"
     judged_role: ClassVar[Role] = Role.OTHER
-    promise: ClassVar[str] = "Nothing came along with the release that the plan does not publish."
-    limit: ClassVar[str] = "Names and digests are looked at, not what stands in columns that the plan publishes."
+    promise: ClassVar[str] = (
+        "Nothing came along with the release that the plan does not publish, and judged values have one spelling each."
+    )
+    limit: ClassVar[str] = (
+        "Names, metadata and digests are checked. In the cells of published columns, only the spelling of judged "
+        "values is checked."
+    )
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
-        """Name the columns and files that do not belong to the release."""
+        """Name the columns and files that do not belong to the release, and count entries beside the table."""
         strays = release.strays
         return Verdict(
             model=self,
@@ -277,12 +323,25 @@ class NothingElse(PrivacyModel):
             groups=len(release.order) + len(strays),
             failing=len(strays),
             failing_rows=max((stray.rows for stray in strays), default=0),
-            facts={"strays": [{"what": each.kind.value, "name": each.name, "rows": each.rows} for each in strays]},
+            facts={
+                "strays": [
+                    {"what": f"{each.kind.value} {each.found}".rstrip(), "name": each.name, "rows": each.rows}
+                    for each in strays
+                ]
+            },
             measure="what does not belong",
             bound="at most",
             group="column or file",
             finding="; ".join(map(str, strays)),
         )
+
+
+def _tells_nothing(column: ReleasedColumn | CodedSets, *, masks: bool) -> bool:
+    """Whether no cell of a column shows a value, or a label that stands for some of the values alone."""
+    if isinstance(column, CodedSets):
+        return n_members(column) == 0
+    hidden = np.array([code == column.missing or (masks and label == ROOT) for code, label in enumerate(column.labels)])
+    return bool(hidden.any() and hidden[column.codes].all())
 
 
 def columns_named(make: type[PrivacyModel], values: Mapping[str, Any]) -> dict[str, str]:

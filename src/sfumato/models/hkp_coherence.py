@@ -11,7 +11,7 @@ from sfumato.data.schema import Schema
 from sfumato.errors import Problem
 from sfumato.models.base import Policy, Verdict, plain_number
 from sfumato.models.km_anonymity import FEWEST_RECORDS, WITHIN_CLASSES, OfFewItems
-from sfumato.models.rho_uncertainty import item_column, sensitive_items_missing
+from sfumato.models.rho_uncertainty import item_column, no_sensitive_item, sensitive_items_missing
 from sfumato.parameters import AsWritten, Exact, Takes, parameter, parametrized
 
 
@@ -20,9 +20,10 @@ class HkpCoherence(OfFewItems):
     """Up to `p` public items that occur together do so in `k` records or more, of which at most a share `h` has the
     same sensitive item.
 
-    Public items are those that are not sensitive; only they are taken to be known, one at least. A published label of
-    an item hierarchy counts as an item. With quasi-identifiers, which the intruder is taken to know as well, it holds
-    in every class.
+    Public items are those that are not sensitive; only they are taken to be known. A published label of an item
+    hierarchy counts as an item. With quasi-identifiers, which the intruder is taken to know as well, it holds in every
+    class, also for an attacker who knows no item: classes have k records or more, of which at most a share h has the
+    same sensitive item. Without quasi-identifiers, an attacker knows one item at least, as the source defines it.
 
     Source: Xu, Wang, Fu and Yu (2008), who give h in percent.
     Limit: who knows a sensitive item, or more than p public ones, may learn more.
@@ -61,6 +62,7 @@ class HkpCoherence(OfFewItems):
         return (
             f"{self._who_knows(self.p, 'public item', whom)} {found}, "
             f"and at most a share {plain_number(self.exact_h)} of these has the same sensitive item."
+            f"{self._without_items}"
         )
 
     @property
@@ -72,12 +74,15 @@ class HkpCoherence(OfFewItems):
         )
 
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
-        """Yield that nothing says which items are sensitive, and what it cannot be combined with."""
+        """Yield that nothing says which items are sensitive."""
         yield from sensitive_items_missing(self, self.column, schema)
-        yield from super().problems(schema, together)
+
+    def nothing_to_judge(self, release: Release) -> str:
+        """Return why a release gives the audit nothing to judge: also where it shows no sensitive item."""
+        return super().nothing_to_judge(release) or no_sensitive_item(release, self.column)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
-        """Judge a release by every set of up to p public items that occurs in it."""
+        """Judge a release by every set of up to p public items that occurs in it, and by its classes."""
         from sfumato.models.judging.small_sets import search_sets  # compiled: only when needed
 
         column = item_column(release, self.column)

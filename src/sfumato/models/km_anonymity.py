@@ -61,7 +61,14 @@ class OfFewItems(PrivacyModel, Protocol):
         also = " and the quasi-identifiers, where there are some," if self.within_classes else ""
         return f"Whoever knows {known} of {whom} in {self.column!r}{also} finds none or at least {self.k:,}"
 
-    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+    @property
+    def _without_items(self) -> str:
+        """What holds for an attacker who knows no item."""
+        if not self.within_classes:
+            return ""
+        return " With quasi-identifiers, the same holds for an attacker who knows them and no item."
+
+    def unsearchable(self, together: Policy) -> Iterator[Problem]:
         """Yield that another such model is asked for as well: the search for these meets one of them at a time."""
         own = (type(self), RhoUncertainty)  # for rho-uncertainty there is another search, so that is refused anyway
         others = [other.name for other in together if other.judged_role is Role.ITEMS and not isinstance(other, own)]
@@ -97,7 +104,8 @@ class KmAnonymity(OfFewItems):
 
     Any items may be known, sensitive or not. A published label of an item hierarchy counts as an item: whoever knows an
     item finds at least the records that show the same label for it. With quasi-identifiers, which the intruder is taken
-    to know as well, it holds in every class, and classes have k rows or more: (k, k^m)-anonymity.
+    to know as well, it holds in every class, and classes have k rows or more: (k, k^m)-anonymity. So the attacker may
+    know the quasi-identifiers and no item. Without quasi-identifiers, an attacker knows one item at least.
 
     Source: Terrovitis, Mamoulis and Kalnis (2008); with quasi-identifiers: Poulis et al. (2013).
     Limit: who knows more than m items, or which items somebody does not have, may find fewer records. Where it fails,
@@ -122,7 +130,7 @@ class KmAnonymity(OfFewItems):
     within: str = field(default="classes", metadata=WITHIN_CLASSES)
 
     def _promised(self, whom: str, found: str) -> str:
-        return f"{self._who_knows(self.m, 'item', whom)} {found}."
+        return f"{self._who_knows(self.m, 'item', whom)} {found}.{self._without_items}"
 
     @property
     def limit(self) -> str:
@@ -138,7 +146,7 @@ class KmAnonymity(OfFewItems):
         return self.within_classes
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
-        """Judge a release by every set of up to m items that occurs in it."""
+        """Judge a release by every set of up to m items that occurs in it, and by its classes."""
         from sfumato.models.judging.small_sets import search_sets  # compiled: only when needed
 
         column = release.sets(self.column)

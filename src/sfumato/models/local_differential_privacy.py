@@ -78,6 +78,11 @@ class LocalDifferentialPrivacy(PrivacyModel):
             refuse_shares(column, self, "")
             holds = column.rho > 0 and not logarithm_exceeds(1 / column.rho, epsilon)
             judged.add(column, np.full(release.n_rows, not holds))
+            if column.prior is not None:
+                judged.notes.append(
+                    f"The release states base rates of column {name!r}, on which its p depends: epsilon bounds what a "
+                    "cell tells, not what these tell of the table."
+                )
             facts[name] = {"eta": column.eta, "p": float(column.p), "epsilon": _reached(column), "holds": holds}
         reached = {name: fact["epsilon"] for name, fact in facts.items()}
         worst = max(reached, key=lambda name: reached[name] / float(self.epsilon[name]))

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.release import Release
-from sfumato.data.schema import Schema
 from sfumato.errors import DataError, PolicyError, Problem
 from sfumato.models.base import Need, Policy, Verdict, plain_number, quoted
 from sfumato.models.judging.belief_measures import distances, distances_over_levels
@@ -104,9 +103,8 @@ class QSCloseness(OfTerms):
             f"any person and any label by at most {plain_number(self.exact_t)}."
         )
 
-    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
-        """Yield columns that are judged apart, or whose terms nothing tells."""
-        yield from super().problems(schema, together)
+    def unsearchable(self, together: Policy) -> Iterator[Problem]:
+        """Yield another requirement on terms beside the hierarchical distance."""
         others = [model for model in together if Need.KNOWLEDGE in model.needs and model != self]
         if self.distance == HIERARCHICAL and others:
             yield Problem(

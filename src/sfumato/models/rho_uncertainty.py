@@ -128,6 +128,10 @@ class RhoUncertainty(PrivacyModel):
             )
         yield from sensitive_items_missing(self, self.column, schema)
 
+    def nothing_to_judge(self, release: Release) -> str:
+        """Return why a release gives the audit nothing to judge: also where it shows no sensitive item."""
+        return super().nothing_to_judge(release) or no_sensitive_item(release, self.column)
+
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by all rules that lead to a sensitive item; `name_items` names those of the worst rule."""
         from sfumato.models.judging.closed_sets import distinct_records, search_rules  # compiled: only when needed
@@ -158,7 +162,7 @@ class RhoUncertainty(PrivacyModel):
         return Verdict(
             model=self,
             satisfied=not found.unsafe,
-            reached=found.hits / found.support if found.support else None,
+            reached=found.hits / found.support if found.support else 0.0 if column.sensitive.any() else None,
             required=float(self.exact_rho),
             groups=found.rules,
             failing=found.unsafe,
@@ -167,6 +171,13 @@ class RhoUncertainty(PrivacyModel):
             bound="at most",
             group="rule",
         )
+
+
+def no_sensitive_item(release: Release, column: str) -> str:
+    """Return that a column shows no sensitive item, where that is so."""
+    sensitive = item_column(release, column).sensitive
+    assert sensitive is not None
+    return "" if sensitive.any() else f"no cell of {column!r} shows an item that the plan calls sensitive"
 
 
 def sensitive_items_missing(model: PrivacyModel, column: str, schema: Schema) -> Iterator[Problem]:

@@ -15,7 +15,13 @@ from sfumato.data.schema import Role, Schema
 from sfumato.errors import Problem
 from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.chance import JudgedCells
-from sfumato.models.judging.randomized import RandomizedColumn, base_rates, randomized_column, refuse_shares
+from sfumato.models.judging.randomized import (
+    RandomizedColumn,
+    base_rates,
+    public_prior,
+    randomized_column,
+    refuse_shares,
+)
 from sfumato.models.judging.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
 from sfumato.models.judging.worst_values import replaced_distance
 from sfumato.models.t_closeness import DISTANCES, hierarchies_missing, hierarchy_of
@@ -30,19 +36,23 @@ ERRORS = 4  # standard errors by which an estimated prior may be off before clos
 class SensitiveQidCloseness(PrivacyModel):
     """Whatever set is published, the belief about each named column stays within a distance `t` of the prior.
 
-    The prior is how common each value is in the original (`prior = "table"`), or any distribution at all (`"any"`):
-    then also an intruder who knows more about some people is covered, and p tells nothing about the data. The distance
-    is the earth mover's, with ways between values as in t-closeness. It is asked of every set that could be published,
-    not only of those that were.
+    The prior is how common each value is in the table (`prior = "table"`): `base_rates` of the plan, else counts that
+    are rounded to a public grid, so that p does not reveal the count of a value to one person. The release states it.
+    With `prior = "any"` it is any distribution at all: then also an attacker who knows more about some people is
+    covered, and p tells nothing about the data. The distance is the earth mover's, with ways between values as in
+    t-closeness. It is asked of every set that could be published, not only of those that were.
 
-    An audit with the base rates of the original is exact. Without them it estimates the prior from the release, and can
-    refute closeness to the table's prior but not prove it.
+    t bounds what a cell adds to the table's prior. It does not bound what an equivalence class tells: an attacker who
+    computes the shares of a class back and takes them as prior can learn more (attack `class-and-cell`).
+
+    An audit is exact. With the original it checks the stated prior as well. A release that states no prior is judged by
+    an estimate, which can refute closeness to the table's prior but not prove it.
 
     Cells that show one value, drawn by a matrix that keeps shares as they are (post randomization), are judged by it as
     well: by the worst value that can be shown.
 
     Source: Sei, Okumura, Takenouchi and Ohsuga (2017).
-    Limit: it judges one cell at a time. What several columns say together about one person adds up.
+    Limit: it judges one cell at a time. What several columns, or an equivalence class, say about a person adds up.
 
     >>> SensitiveQidCloseness(t={"age": 0.2}).promise
     "No cell moves the belief about a value farther than 0.2 for 'age'."
@@ -85,10 +95,10 @@ class SensitiveQidCloseness(PrivacyModel):
     @property
     def limit(self) -> str:
         """An attack that it does not stop."""
-        known = "how common each value is" if self.prior == "table" else "what the intruder believes beforehand"
+        known = "how common each value is in the table" if self.prior == "table" else "any belief beforehand"
         return (
-            f"Each cell is judged by itself, against {known}: columns that depend on one another add up, and so does a "
-            "second release of the same people."
+            f"Each cell is judged by itself, against {known}: an equivalence class can tell more about its people than "
+            "a cell may. Columns that depend on one another add up, and so does a second release of the same people."
         )
 
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
@@ -129,11 +139,12 @@ class SensitiveQidCloseness(PrivacyModel):
             # The worst prior puts all its mass on two values as far apart as can be, for every distance.
             root = math.sqrt(rho)
             return rho * (1 + t) ** 2 >= (1 - t) ** 2, (1 - root) / (1 + root), {"prior": "any"}
-        counts = base_rates(release, column)
-        if counts is not None:
-            distance, exact = self._distance(column, counts, rho)
+        prior = public_prior(release, column)
+        if prior is not None:
+            distance, exact = self._distance(column, prior, rho)
             holds = distance <= t if isinstance(distance, Fraction) else distance <= float(t) + TOLERANCE
-            return holds, float(distance), {"prior": "base rates of the original", "exact": exact}
+            known = "base rates of the original" if column.prior is None else "base rates that the release states"
+            return holds, float(distance), {"prior": known, "exact": exact}
         counts, error = _estimated(column, release.total)
         distance, exact = self._distance(column, counts, rho)
         slack = ERRORS * error
@@ -164,7 +175,7 @@ class SensitiveQidCloseness(PrivacyModel):
 def _moved(release: Release, column: RandomizedColumn) -> float | None:
     """Return by how much the share of a value moves on average, at most; None where base rates are not known.
 
-    It is 0 where the matrix is invariant: rounding of the published shares is what is left.
+    It is 0 where the matrix is invariant: shares of a public prior differ from those of the table.
     """
     counts = base_rates(release, column)
     if counts is None or column.shares is None or not counts.sum():

@@ -25,6 +25,7 @@ from sfumato.data.files.release import DESCRIPTION, as_release, read_release, sc
 from sfumato.data.people import by_person
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
+from sfumato.data.strays import StrayKind, stray_entries
 from sfumato.disk import atomic_folder, scratch_folder
 from sfumato.engines import LocalEngine
 from sfumato.engines.base import Engine
@@ -46,6 +47,7 @@ from sfumato.pipeline.facts import (
     verdict_facts,
     versions,
     warnings_of,
+    warnings_of_attacks,
     warnings_of_losses,
     warnings_of_release,
     warnings_of_steps,
@@ -119,6 +121,7 @@ class Case:
         self, *, seed: int | None = None, threads: int | None = None, measure: bool = True, attack: bool = True
     ) -> Outcome:
         """Anonymize, audit what would be published, and measure what was lost, all in memory."""
+        self.plan.searchable()
         known, made = self._made(seed, threads)
         with self.clock.time("audit"):
             schema = schema_for(made.release.description, self.plan.schema)
@@ -145,6 +148,7 @@ class Case:
         `page` renders the holder's report from the facts of the run. What was audited is there to stay before anything
         is measured or attacked, and `published` is called then: whatever happens later costs only what is missing.
         """
+        self.plan.searchable()
         refuse_inputs_in(out, self.plan, self.engine)
         self.original.hold_once()
         dialect = dialect_of(self.plan, self.engine)
@@ -290,6 +294,8 @@ class Case:
             with self.clock.time(ATTACK):
                 outcome = replace(outcome, exposures=self._attack(seen, THRESHOLD, None, on_demand=False))
             found["attacks"] = [exposure.as_dict() for exposure in outcome.exposures]
+            warnings = found.get("warnings", outcome.facts["warnings"])
+            found["warnings"] = [*warnings, *warnings_of_attacks(outcome.exposures)]
         found["pending"] = [part for part in outcome.facts["pending"] if part not in parts]
         found["timings"] = [*earlier, *self.clock.steps[before:]]
         return replace(outcome, facts={**outcome.facts, **found})
@@ -316,6 +322,11 @@ class Case:
             "inputs": inputs,
             "public": public_facts(known),
             "knowledge": known.coverage.as_dict() if known.coverage is not None else None,
+            "spellings": {
+                name: {kept: list(others) for kept, others in column.spellings.items()}
+                for name, column in dataset.columns.items()
+                if column.spellings
+            },
             "release": {
                 "format": self.engine.form(plan.release.format),
                 "table": plan.target.shown if plan.target is not None else None,
@@ -351,6 +362,10 @@ class Case:
         known = self._known(seen, judging=True)
         truth = self._truth(seen)
         release = seen.release if truth is None else replace(seen.release.single_rows(), truth=truth)
+        labels = known.public.knowledge.labels if known.public.knowledge is not None else ()
+        invented = len(set(release.description.get("prior", {})) - set(labels))
+        strays = stray_entries(StrayKind.ENTRIES, f"{DESCRIPTION} (prior)", invented)
+        release = replace(release, strays=(*release.strays, *strays))
         return judge(release, self.plan.policy, known, self.progress, name_items=name_items)
 
     @property

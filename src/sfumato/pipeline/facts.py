@@ -6,6 +6,7 @@
 | `inputs` | the SHA-256 of every file that went in, by its place in the plan (`source.path`, `columns.zip.hierarchy`) |
 | `public` | what everybody knew when the run was made, and where each input came from; a population is a file beside |
 | `knowledge` | what the knowledge table knows of the terms, and how those are spelled that it does not know |
+| `spellings` | by column, the values of which several spellings were read as one: the one kept, and the others |
 | `release` | how it was written, and the SHA-256 of each of its files |
 | `columns`, `steps`, `verdicts`, `measurements`, `attacks`, `timings`, `warnings`, `versions` | what the page shows |
 | `examples` | some rows before and after |
@@ -27,7 +28,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sfumato import __version__
+from sfumato.attacks import Exposure
 from sfumato.data.base_rates import BaseRates
+from sfumato.data.contents import warnings_of_contents
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.files import digest
 from sfumato.data.formulas import formula_cells
@@ -35,6 +38,7 @@ from sfumato.data.knowledge import Knowledge
 from sfumato.data.persons import Alike, Persons
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
+from sfumato.data.variants import spelling_sentences
 from sfumato.disk import read_numbered, work_on
 from sfumato.errors import DataError
 from sfumato.metrics.base import Measurement
@@ -100,7 +104,8 @@ def without_values(facts: Facts) -> dict[str, Any]:
 
     What holds values of columns (pictures, some rows, public inputs, the plan's text) stays in private/run.json.
     """
-    shown = {key: value for key, value in facts.items() if key not in ("public", "knowledge", "examples")}
+    hidden = ("public", "knowledge", "spellings", "examples")
+    shown = {key: value for key, value in facts.items() if key not in hidden}
     shown["plan"] = {key: value for key, value in facts["plan"].items() if key != "text"}
     shown["steps"] = [{key: value for key, value in step.items() if key != "facts"} for step in facts["steps"]]
     shown["measurements"] = [
@@ -218,6 +223,8 @@ def persons_facts(persons: Persons | None, alike: Alike | None) -> dict[str, Any
 def warnings_of(dataset: Dataset, known: Known) -> list[str]:
     """Return what the data do not bear out of what the plan says."""
     found = list(known.coverage.sentences()) if known.coverage is not None else []
+    singles = (column for column in dataset.columns.values() if isinstance(column, CodedColumn))
+    found += [f"Column {column.name!r} has {column.notice}." for column in singles if column.notice]
     for column in dataset.with_role(Role.ITEMS):
         spec = dataset.schema.spec(column.name)
         named = spec.sensitive_items if spec is not None else None
@@ -228,7 +235,8 @@ def warnings_of(dataset: Dataset, known: Known) -> list[str]:
                     f"{absent:,} of {len(set(named)):,} sensitive items never occur in column {column.name!r}. "
                     "Check that they are written as in the data."
                 )
-    return found
+    found += [sentence for column in dataset.columns.values() for sentence in spelling_sentences(column)]
+    return [*found, *warnings_of_contents(dataset)]
 
 
 def warnings_of_release(release: Release) -> list[str]:
@@ -260,9 +268,16 @@ def verdict_facts(verdicts: Sequence[Verdict], schema: Schema) -> list[dict[str,
 
 
 def warnings_of_steps(steps: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what steps could not do as they would on one machine."""
+    """Return what steps could not do as they would on one machine, and which columns a plan lets tell hidden cells."""
     found = []
     for step in steps:
+        if told := step.get("dependences") or step["facts"].get("dependences"):
+            pairs = [f"{each['known']!r} gives away {each['told']!r} ({each['strength']:.0%})" for each in told]
+            more = f" and {len(pairs) - 5} more" if len(pairs) > 5 else ""
+            found.append(
+                f"The plan allows columns from which hidden cells can be read off: {'; '.join(pairs[:5])}{more}. "
+                f'[anonymizers.{step["anonymizer"]}] dependence = "refuse" refuses them.'
+            )
         cut = step["facts"].get("regions")
         if isinstance(cut, Mapping):
             found.append(
@@ -278,6 +293,11 @@ def warnings_of_losses(measurements: Sequence[Measurement], verdicts: Sequence[F
     """Return what the release keeps nothing or next to nothing of, and what would have to change."""
     found = [measured.warning for measured in measurements if measured.warning]
     return [*found, _to_keep_more(verdicts)] if found else []
+
+
+def warnings_of_attacks(exposures: Sequence[Exposure]) -> list[str]:
+    """Return what attackers get out of the release that no figure of a requirement tells."""
+    return [exposure.after.warning for exposure in exposures if exposure.after.warning]
 
 
 def _to_keep_more(verdicts: Sequence[Facts]) -> str:

@@ -10,11 +10,14 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.data.files import Source, digest
+from sfumato.data.files.metadata import needless_with
 from sfumato.data.files.release import DESCRIPTION, read_release, release_folder, schema_for
 from sfumato.data.people import by_person
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
-from sfumato.errors import DataError, SfumatoError, Unsatisfiable
+from sfumato.data.strays import Stray, StrayKind, stray_entries
+from sfumato.errors import DataError, InputError, SfumatoError, Unsatisfiable
+from sfumato.models import PRIVACY_MODELS
 from sfumato.models.base import NothingElse, Policy, Verdict
 from sfumato.pipeline.facts import RUN_FILE, read_facts, record_of
 from sfumato.pipeline.known import Known, Record
@@ -50,6 +53,7 @@ class Seen:
             release = look()
         else:
             release = read_release(path, plan.schema, like=like, stored=plan.target, progress=progress)
+        release = replace(release, strays=(*release.strays, *_foreign_models(release.description)))
         judged = None if isinstance(path, Source) else release_folder(path)
         beside = (judged.absolute().parent, judged.resolve().parent) if judged is not None else ()
         run = next((folder for folder in beside if (folder / RUN_FILE).is_file()), None)
@@ -68,11 +72,31 @@ class Seen:
         plan: Plan,
         description: Mapping[str, Any] | None = None,
         facts: Mapping[str, Any] | None = None,
+        frame: Any = None,
     ) -> Seen:
-        """Look at a table, with the public description and the facts of the run that made it where they are known."""
+        """Look at a table, with the public description and the facts of the run that made it where they are known.
+
+        `frame` is what the table was made of: it may hold more than the table does.
+        """
         schema = schema_for(description, plan.schema) if description else plan.schema
         release = Release.from_table(table, schema, description)
+        beside = stray_entries(StrayKind.METADATA, "the frame", needless_with(frame, plan.schema.columns))
+        release = replace(release, strays=(*release.strays, *beside))
         return cls(release, record_of(facts) if facts is not None else None)
+
+
+def _foreign_models(description: Mapping[str, Any]) -> tuple[Stray, ...]:
+    """Return that a description lists requirements that no plan could ask for of its columns."""
+    columns = set(description.get("columns", {}))
+    wrong = 0
+    for told in description.get("models", ()):
+        make = PRIVACY_MODELS.get(str(told.get("model")))
+        try:
+            model = make(**{name: value for name, value in told.items() if name != "model"}) if make else None
+        except (TypeError, InputError):
+            model = None
+        wrong += model is None or not columns.issuperset(model.judged_columns)
+    return stray_entries(StrayKind.ENTRIES, DESCRIPTION, wrong)
 
 
 def refuse_unstated(release: Release) -> None:
@@ -123,7 +147,8 @@ def judge(
     that can do so name the items that break them: for the holder only.
     """
     if release.parts is not None:
-        return _judged_in_parts(release, release.parts, policy, known, progress)
+        found = _judged_in_parts(release, release.parts, policy, known, progress)
+        return tuple(_unless_respelled(verdict, release) for verdict in found)
     models = (*policy, NothingElse()) if release.strays else tuple(policy)
     if release.person_of is not None:
         refuse_those_who_count_rows(policy)
@@ -134,6 +159,9 @@ def judge(
     for model in models:
         try:
             verdict = model.audit(release, name_items=name_items)
+            if verdict.satisfied or verdict.nothing_to_judge:
+                reason = model.nothing_to_judge(release) or verdict.nothing_to_judge
+                verdict = replace(verdict, nothing_to_judge=reason)
         except (SfumatoError, MemoryError):
             raise
         except Exception as error:
@@ -141,11 +169,20 @@ def judge(
                 f"The audit of {model.name} broke ({type(error).__name__}), so nothing can be said about the release.\n"
                 "No release was written. This is a bug in sfumato: please report it."
             ) from error
-        verdict = replace(verdict, known_from=known.used_by(model), notes=(*verdict.notes, *known.notes))
+        verdict = replace(
+            _unless_respelled(verdict, release), known_from=known.used_by(model), notes=(*verdict.notes, *known.notes)
+        )
         verdicts.append(verdict.of_people() if known.people else verdict)
         stage.advance()
     stage.done()
     return tuple(verdicts)
+
+
+def _unless_respelled(verdict: Verdict, release: Release) -> Verdict:
+    """Return a verdict, which fails where values of a column that it judges have several spellings."""
+    columns = verdict.model.judged_columns
+    found = [stray for stray in release.strays if stray.kind is StrayKind.SPELLINGS and stray.name in columns]
+    return replace(verdict, satisfied=False, finding="; ".join(map(str, found))) if found else verdict
 
 
 def _judged_in_parts(
@@ -182,6 +219,11 @@ def refuse_unless_all_hold(verdicts: tuple[Verdict, ...]) -> None:
     failed = [verdict for verdict in verdicts if not verdict.satisfied]
     if failed:
         lines = "\n".join(f"- {verdict}" for verdict in failed)
+        if all(verdict.nothing_to_judge for verdict in failed):
+            raise Unsatisfiable(
+                f"The audit found nothing left to judge for {len(failed)} of {len(verdicts)} requirements.\n{lines}\n"
+                "Nothing was written. Relax the requirement, or drop the column."
+            )
         raise Unsatisfiable(
             f"The audit rejected the release: {len(failed)} of {len(verdicts)} requirements do not hold.\n{lines}\n"
             "Nothing was written. Relax the requirement, or choose another anonymizer."

@@ -235,7 +235,9 @@ class Gathering:
             return kept
         if given is not None:
             self.origins[rates_of(name)] = Origin.GIVEN
-            return read_base_rates(given, self.plan.schema.missing, of_plan=True)
+            # A randomized cell shows a missing value as a value of its own.
+            randomized = spec is not None and spec.role is Role.SENSITIVE_QUASI_IDENTIFIER
+            return read_base_rates(given, () if randomized else self.plan.schema.missing, of_plan=True)
         if self.dataset is not None:
             column = self.dataset().columns.get(name)
             if not isinstance(column, CodedColumn):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace, chosen_of, options_of
+from sfumato.anonymizers.base import Anonymizer, Workplace, chosen_of, options_of
+from sfumato.anonymizers.dependence import dependence_of_steps
 from sfumato.anonymizers.people import spread
 from sfumato.data.dataset import Dataset
 from sfumato.data.figures import FEW, with_figures
@@ -31,6 +33,7 @@ from sfumato.models.base import describe
 from sfumato.pipeline.clock import Clock
 from sfumato.pipeline.known import Known
 from sfumato.plan import Plan
+from sfumato.plan.checks import needs_quasi_identifiers
 from sfumato.progress import Progress
 from sfumato.receiving.dictionary import Dictionary
 
@@ -81,7 +84,7 @@ def make(
             stop=stop,
         )
         recoding = Recoding()
-        steps = []
+        steps: list[dict[str, Any]] = []
         for step in plan.steps():
             with clock.time(step.anonymizer.name):
                 recoding = engine.carry_out(step, dataset, recoding, workplace)
@@ -95,6 +98,11 @@ def make(
                     "facts": dict(recoding.facts),
                 }
             )
+    with clock.time("dependence"):
+        labels = known.public.knowledge.labels if known.public.knowledge is not None else ()
+        told = dependence_of_steps(plan.steps(), dataset, labels, partial(engine.given_away, dataset, recoding))
+    for said in steps:
+        said |= told.get(said["anonymizer"], {})
     with clock.time("publish"):
         notes: tuple[str, ...] = ()
         if dataset.rows is not None:
@@ -143,7 +151,7 @@ def refuse_nothing_to_publish(plan: Plan, dataset: Dataset) -> None:
     """Raise where a table gives no step anything to work on, or does not fit what the plan says of its people."""
     if dataset.n_rows == 0:
         raise DataError("The table has columns but no rows.\nThere is nothing to publish.")
-    if not dataset.quasi_identifiers and any(step.anonymizer.phase <= Phase.TERMS for step in plan.steps()):
+    if not dataset.quasi_identifiers and needs_quasi_identifiers(plan):
         raise DataError("No column of the table is a quasi-identifier.\nGive at least one that role in the plan.")
     plan.sampling.refuse_unfit(dataset.carried, dataset.n_rows, dataset.rows)
 

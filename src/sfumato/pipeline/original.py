@@ -83,7 +83,7 @@ class Original:
         elif schema.person is not None:
             with self.clock.time("encode"):
                 persons = persons_by(table, schema.person, schema)
-                self.gathering = Gathering(persons.rows, {})
+                self.gathering = Gathering(persons.rows, {}, notes=persons.notes)
                 return people_of(self.engine.encode(table, schema, self.plan.steps(), self.progress), persons)
         else:
             self.persons = self.engine.persons(table, schema)

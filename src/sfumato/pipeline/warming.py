@@ -54,6 +54,7 @@ def warm(plan: Plan | None = None, progress: Progress = SILENT) -> Warmed:
 def _jobs(plan: Plan | None, folder: Path) -> Iterator[tuple[str, Plan, Mapping[str, Anonymizer]]]:
     """Yield plans for made-up patients that together go through the loops."""
     if plan is not None:
+        plan.searchable()
         models = {model.name: step.anonymizer.name for step in plan.steps() for model in step.policy}
         yield ", ".join(models), Plan.from_dict(plan_for(models, folder), folder), plan.options
         return

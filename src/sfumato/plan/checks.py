@@ -15,19 +15,28 @@ from sfumato.plan.values import Plan
 
 # Roles that promise protection which only a requirement on the column can give: without one, nothing may be published.
 NEED_A_REQUIREMENT = (Role.QUASI_SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.ITEMS)
+# What a plan of numbered people asks, and what it may ask instead.
+_PEOPLE = ('[release] persons = "numbered" keeps all rows of a person', "or put rows together: [gather].")
+
+
+def unsearchable(plan: Plan) -> Iterator[Problem]:
+    """Yield why no release can be made by the plan, though one of another tool can be judged by it."""
+    for position, model in enumerate(plan.policy, start=1):
+        yield from (problem.within(f"require[{position}]") for problem in model.unsearchable(plan.policy))
+    yield from _figures(plan)
+    yield from _unable(plan)
+    yield from choosing.problems(plan.policy, plan.steps(), plan.chosen)
 
 
 def problems_of(plan: Plan) -> Iterator[Problem]:
-    """Yield what is wrong between columns, requirements, knowledge and anonymizers."""
+    """Yield what is wrong between columns, requirements and knowledge, whatever the plan is used for."""
     schema = plan.schema
-    open_roles = {schema.rest, *(pattern.role for pattern in schema.patterns)}
-    linkable = schema.named(Role.QUASI_IDENTIFIER) or Role.QUASI_IDENTIFIER in open_roles
-    if schema.columns and not linkable and any(step.anonymizer.phase.forms_groups for step in plan.steps()):
+    if schema.columns and not linkable(schema) and needs_quasi_identifiers(plan):
         yield Problem(
             "columns", 'no column has the role "quasi-identifier": there is nothing that people could be linked by.'
         )
     weights = [schema.columns[name].weight for name in schema.named(Role.QUASI_IDENTIFIER)]
-    if weights and not any(weights) and Role.QUASI_IDENTIFIER not in open_roles:
+    if weights and not any(weights) and not _leaves_open(schema):
         yield Problem("columns", "every quasi-identifier has weight = 0: no loss would count. Leave one above 0.")
     for position, model in enumerate(plan.policy, start=1):
         found = (*wrongly_named(type(model), vars(model), schema), *model.problems(schema, plan.policy))
@@ -52,9 +61,7 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
         if name is not None and (spec is None or spec.role is not Role.OTHER):
             why = "is not a column of the plan" if spec is None else f"has the role {spec.role.value}"
             yield Problem(f"source.{key}", f"{what} {name!r}, which {why}. Give it the role other: {reason}.")
-    yield from _figures(plan)
     yield from _people(plan)
-    yield from choosing.problems(plan.policy, plan.steps(), plan.chosen)
     judged = plan.policy.judged_columns
     for role in NEED_A_REQUIREMENT:
         for name in schema.named(role):
@@ -64,6 +71,24 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
                     f"column {name!r} has the role {role.value}, but no requirement protects it. "
                     f"Models in this version: {', '.join(map(repr, PRIVACY_MODELS))}.",
                 )
+
+
+def _leaves_open(schema: Schema) -> bool:
+    """Whether columns that are not named alone may be quasi-identifiers."""
+    return Role.QUASI_IDENTIFIER in {schema.rest, *(pattern.role for pattern in schema.patterns)}
+
+
+def linkable(schema: Schema) -> bool:
+    """Whether a column is, or may be, a quasi-identifier."""
+    return bool(schema.named(Role.QUASI_IDENTIFIER)) or _leaves_open(schema)
+
+
+def needs_quasi_identifiers(plan: Plan) -> bool:
+    """Whether a requirement on classes judges something else than sensitive columns, for which one class may do."""
+    asked = [step.policy for step in plan.steps() if step.anonymizer.phase.forms_groups]
+    return any(
+        not model.judged_columns or model.judged_role is not Role.SENSITIVE for policy in asked for model in policy
+    )
 
 
 def _figures(plan: Plan) -> Iterator[Problem]:
@@ -81,11 +106,24 @@ def _figures(plan: Plan) -> Iterator[Problem]:
             )
 
 
+def _unable(plan: Plan) -> Iterator[Problem]:
+    """Yield which anonymizers cannot keep all rows of a person."""
+    if plan.schema.person is None:
+        return
+    asked, instead = _PEOPLE
+    for step in plan.steps():
+        if not step.anonymizer.covers_rows and all(model.counts_people for model in step.policy):
+            able = ", ".join(name for name, each in ANONYMIZERS.items() if each.covers_rows)
+            yield Problem("release.persons", f"{asked}, which {step.anonymizer.name} cannot. Use {able}, {instead}")
+    if plan.release.shows != "range":
+        yield Problem("release.shows", f"{asked}, of whom no figures are shown. Leave it out, {instead}")
+
+
 def _people(plan: Plan) -> Iterator[Problem]:
     """Yield what cannot be done for people of whom all rows stay."""
     if plan.schema.person is None:
         return
-    asked, instead = '[release] persons = "numbered" keeps all rows of a person', "or put rows together: [gather]."
+    asked, instead = _PEOPLE
     for position, model in enumerate(plan.policy, start=1):
         if not model.counts_people:
             able = ", ".join(name for name, each in PRIVACY_MODELS.items() if each.counts_people)
@@ -93,12 +131,6 @@ def _people(plan: Plan) -> Iterator[Problem]:
                 f"require[{position}].model",
                 f"{asked}, but {model.name} counts rows: who has many hides among their own. Ask for {able}, {instead}",
             )
-    for step in plan.steps():
-        if not step.anonymizer.covers_rows and all(model.counts_people for model in step.policy):
-            able = ", ".join(name for name, each in ANONYMIZERS.items() if each.covers_rows)
-            yield Problem("release.persons", f"{asked}, which {step.anonymizer.name} cannot. Use {able}, {instead}")
-    if plan.release.shows != "range":
-        yield Problem("release.shows", f"{asked}, of whom no figures are shown. Leave it out, {instead}")
     for spec in plan.schema:
         if spec.holds_sets and spec.role is not Role.OTHER:
             yield Problem(f"columns.{spec.name}", f"{asked}, but {spec.name!r} holds sets. Make it other, {instead}")
@@ -137,6 +169,11 @@ def warnings_of(plan: Plan) -> Iterator[str]:
         yield (
             f"No requirement judges the sensitive column(s) {', '.join(map(repr, bare))}: whoever is linked to a class "
             f"of equal values learns them. Add one that does: {able}."
+        )
+    if schema.columns and not linkable(schema) and schema.named(Role.SENSITIVE):
+        yield (
+            "No column is a quasi-identifier: all rows form one class, and sensitive values are published as they are. "
+            "Give columns that others may know about a person that role."
         )
     open_ended = [name for name in schema.named(Role.SENSITIVE_QUASI_IDENTIFIER) if schema.columns[name].domain is None]
     if open_ended:

@@ -89,7 +89,7 @@ class _Column:
         given = self.values["base_rates"]
         if given == FROM_DATA:
             return None
-        path = self.base / str(given)
+        path = self.notes.path(self.base, given, f"{self.place}.base_rates")
         self.notes.files[f"{self.place}.base_rates"] = path
         return path
 
@@ -99,7 +99,8 @@ class _Column:
             return None
         if self.role not in (None, Role.QUASI_SENSITIVE):
             self.add("worth", f"{self.where} has a worth, which only a column with the role 'quasi-sensitive' has.")
-        self.notes.files[f"{self.place}.worth"] = path = self.base / str(given)
+        place = f"{self.place}.worth"
+        self.notes.files[place] = path = self.notes.path(self.base, given, place)
         return self._made("worth", lambda: read_worth(path))
 
     def weight(self) -> float:
@@ -167,7 +168,8 @@ class _Column:
         """Return a list of texts, given as such or as a file with one a line."""
         what = f"{self.where} {key}"
         if isinstance(value, str):
-            self.notes.files[f"{self.place}.{key}"] = path = self.base / value
+            place = f"{self.place}.{key}"
+            self.notes.files[place] = path = self.notes.path(self.base, value, place)
             try:
                 if path.exists() and not path.is_file():  # such as /dev/zero, which has no end
                     raise OSError

@@ -100,6 +100,15 @@ SOURCE = Table(
             Takes.FLAG,
             "Whether the first line of a CSV file names the columns; without, they are column_1, column_2 ...",
         ),
+        _key(
+            "header_row",
+            Takes.WHOLE,
+            "The line of a CSV file or sheet, counted from 1, that names the columns; lines above are left out. Found "
+            "out when left out.",
+            title="Line of the names of columns",
+            least=1,
+            example=3,
+        ),
         _key("labels", Takes.FLAG, _LABELS, title="Value labels", default=True),
         _key("catalog", Takes.TEXT, _CATALOG),
         _key(
@@ -122,6 +131,14 @@ SOURCE = Table(
             Takes.TEXTS,
             "Cells that are missing; the first one is what a release shows.",
             default=DEFAULT_MISSING,
+        ),
+        _key(
+            "normalize",
+            Takes.FLAG,
+            "Whether spellings of a value that differ in case, blanks around it or Unicode form (NFC) are read as one. "
+            "Of numbers of people, and of columns whose values must not be learnt; else such spellings are refused.",
+            title="One spelling of a value",
+            default=False,
         ),
         _key(
             "person",
@@ -184,7 +201,7 @@ EVENTS = Table(
     title="Events",
     help="A further table. Only the columns that are named are read.",
     keys=(
-        *(key for key in SOURCE.keys if key.name not in ("missing", "person", "weight", "household")),
+        *(key for key in SOURCE.keys if key.name not in ("missing", "normalize", "person", "weight", "household")),
         _key("person", Takes.COLUMN, "Column that says whose row it is, if not that of the source."),
         _ORDER,
         _key(
@@ -271,7 +288,8 @@ COLUMN = Table(
         _key(
             "base_rates",
             Takes.TEXT,
-            'How common values are, as everybody knows it: a table (value, weight), or "data".',
+            'How common values are, as everybody knows it: a table (value, weight), or "data" (for randomized columns '
+            "rounded to a public grid).",
             default=FROM_DATA,
         ),
         _key(

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import InputError, PolicyError, Problem, did_you_mean
+from sfumato.disk import openable
+from sfumato.errors import DataError, InputError, PlanError, PolicyError, Problem, did_you_mean
 from sfumato.parameters import Parameter, parameters_of
 from sfumato.plan.keys import Table
 
@@ -21,6 +22,13 @@ class Notes:
     def add(self, place: str, text: str) -> None:
         """Note a problem."""
         self.problems.append(Problem(place, text))
+
+    def path(self, base: Path, name: Any, place: str) -> Path:
+        """Return where a file is that a key names, or end the walk if it may not be opened: nothing of it is read."""
+        try:
+            return openable(base / str(name), place)
+        except DataError as error:
+            raise PlanError([Problem(place, one_line(error))]) from None
 
     def table(self, document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
         """Return a table of the document, an empty one when there is none."""

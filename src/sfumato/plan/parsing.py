@@ -19,7 +19,7 @@ from sfumato.data.schema import ColumnSpec, Role, Schema
 from sfumato.errors import DataError, PlanError, Problem, did_you_mean
 from sfumato.models import PRIVACY_MODELS
 from sfumato.models.base import Need, Policy, PrivacyModel
-from sfumato.plan.checks import problems_of, wrongly_named
+from sfumato.plan.checks import problems_of, unsearchable, wrongly_named
 from sfumato.plan.columns import column_of
 from sfumato.plan.gathering import gather_of
 from sfumato.plan.keys import DRAFT, ENGINE, KNOWLEDGE, MEASURE, POPULATION, RELEASE, REST, SOURCE, TABLES
@@ -53,10 +53,10 @@ def parse(
     patterns = tuple(columns.pop(name) for name in list(columns) if REST in name)
     schema = Schema(columns, patterns, rest.role if rest else None, source["missing"])
     schema = replace(schema, person=source["person"]) if numbered and gather is None else schema
-    schema = replace(schema, gathered=gather is not None)
-    requirements, chosen, places = _requirements(document.get("require", []), schema, notes)
+    schema = replace(schema, gathered=gather is not None, normalize=source["normalize"])
+    requirements, chosen, places, unfit = _requirements(document.get("require", []), schema, notes)
     _note_populations(requirements, base, notes)
-    knowledge, publish_prior = _knowledge(document, base, notes)
+    knowledge, publish_prior = _knowledge(document, base, notes, normalize=source["normalize"])
     measure = _measure(notes.table(document, "measure"), schema, notes)
     named = (source["weight"], source["household"], measure.target, *(name for each in measure.tables for name in each))
     schema = schema.naming(name for name in named if name is not None)
@@ -86,9 +86,10 @@ def parse(
         with suppress(DataError):  # said where the source is read
             plan = replace(plan, schema=schema.over(plan.names_over(read_columns(plan.source))))
     notes.problems += (_in_the_text(problem, places, written, plan.schema) for problem in problems_of(plan))
+    unmet = (*unfit, *(_in_the_text(problem, places, written, plan.schema) for problem in unsearchable(plan)))
     if notes.problems:
-        raise PlanError(dict.fromkeys(notes.problems), where)
-    return plan
+        raise PlanError(dict.fromkeys((*notes.problems, *unmet)), where)
+    return replace(plan, unsearchable=tuple(dict.fromkeys(unmet)))
 
 
 def _columns(document: Mapping[str, Any], base: Path, notes: Notes) -> dict[str, ColumnSpec]:
@@ -119,7 +120,8 @@ def _release(given: Mapping[str, Any], base: Path, notes: Notes) -> tuple[Releas
 def _note_populations(requirements: Sequence[PrivacyModel], base: Path, notes: Notes) -> None:
     for position, model in enumerate(requirements, start=1):
         if Need.POPULATION in model.needs:
-            notes.files[f"require[{position}].population"] = base / model.population  # type: ignore[attr-defined]
+            place = f"require[{position}].population"
+            notes.files[place] = notes.path(base, model.population, place)  # type: ignore[attr-defined]
 
 
 def _population(given: Mapping[str, Any], base: Path, notes: Notes) -> PopulationOptions:
@@ -127,21 +129,25 @@ def _population(given: Mapping[str, Any], base: Path, notes: Notes) -> Populatio
     if values["size"] is not None and values["fraction"] is not None:
         notes.add("population.fraction", "[population] has both 'size' and 'fraction'. Keep one: it tells the other.")
     if values["path"] is not None:
-        notes.files["population.path"] = base / values["path"]
+        notes.files["population.path"] = notes.path(base, values["path"], "population.path")
     return PopulationOptions(**values)
 
 
-def _requirements(given: Any, schema: Schema, notes: Notes) -> tuple[list[PrivacyModel], dict[int, str], list[int]]:
+def _requirements(
+    given: Any, schema: Schema, notes: Notes
+) -> tuple[list[PrivacyModel], dict[int, str], list[int], list[Problem]]:
     """Return the requirements, the anonymizer of those that name one, by position, and where each stands in the plan.
 
-    Those that cannot be understood are left out, so the two may differ.
+    Requirements that cannot be understood are left out, so positions and places may differ. The last list holds the
+    anonymizers that cannot meet what they are named for: only a search needs them.
     """
+    unfit: list[Problem] = []
     requirements: list[PrivacyModel] = []
     chosen: dict[int, str] = {}
     places: list[int] = []
     if not isinstance(given, list | tuple) or not given:
         notes.add("require", f"it requires nothing. Say what must hold: {EXAMPLE_REQUIREMENT}.")
-        return requirements, chosen, places
+        return requirements, chosen, places, unfit
     for position, table in enumerate(given, start=1):
         place, where = f"require[{position}]", f"requirement {position}"
         if not isinstance(table, Mapping):
@@ -166,11 +172,14 @@ def _requirements(given: Any, schema: Schema, notes: Notes) -> tuple[list[Privac
             text = f"{where} has an unknown anonymizer {anonymizer!r}.{did_you_mean(str(anonymizer), ANONYMIZERS)}"
             notes.add(f"{place}.anonymizer", text)
         elif model is not None:
-            if anonymizer is not None and _aims(anonymizer, model, place, where, notes):
+            if anonymizer is not None and ANONYMIZERS[anonymizer].meets(model):
                 chosen[len(requirements)] = anonymizer
+            elif anonymizer is not None:
+                able = f"which cannot meet it. Use {names(aiming_at(model))}."
+                unfit.append(Problem(f"{place}.anonymizer", f"{where} asks for {anonymizer}, {able}"))
             requirements.append(model)
             places.append(position)
-    return requirements, chosen, places
+    return requirements, chosen, places, unfit
 
 
 def _in_the_text(problem: Problem, places: Sequence[int], written: Sequence[str], schema: Schema) -> Problem:
@@ -191,14 +200,6 @@ def _in_the_text(problem: Problem, places: Sequence[int], written: Sequence[str]
     return replace(problem, place=f"require[{places[int(found[1]) - 1]}]{problem.place[found.end() :]}")
 
 
-def _aims(anonymizer: str, model: PrivacyModel, place: str, where: str, notes: Notes) -> bool:
-    if ANONYMIZERS[anonymizer].meets(model):
-        return True
-    able = names(aiming_at(model))
-    notes.add(f"{place}.anonymizer", f"{where} asks for {anonymizer}, which cannot meet it. Use {able}.")
-    return False
-
-
 def _options(given: Mapping[str, Any], notes: Notes) -> dict[str, Anonymizer]:
     options: dict[str, Anonymizer] = {}
     for name, table in given.items():
@@ -213,7 +214,9 @@ def _options(given: Mapping[str, Any], notes: Notes) -> dict[str, Anonymizer]:
     return options
 
 
-def _knowledge(document: Mapping[str, Any], base: Path, notes: Notes) -> tuple[KnowledgeSource | None, bool]:
+def _knowledge(
+    document: Mapping[str, Any], base: Path, notes: Notes, *, normalize: bool
+) -> tuple[KnowledgeSource | None, bool]:
     given = notes.table(document, "knowledge")
     if document.get("knowledge") == {}:
         notes.add("knowledge", "[knowledge] is empty. Name its path, label and terms, or leave it out.")
@@ -221,10 +224,11 @@ def _knowledge(document: Mapping[str, Any], base: Path, notes: Notes) -> tuple[K
     publish_prior = values.pop("publish_prior")
     if any(values[key] is None for key in ("path", "label", "terms")):
         return None, publish_prior
-    notes.files["knowledge.path"] = path = base / values["path"]
+    notes.files["knowledge.path"] = path = notes.path(base, values["path"], "knowledge.path")
     if values["hierarchy"] is not None:
-        notes.files["knowledge.hierarchy"] = values["hierarchy"] = base / values["hierarchy"]
-    return KnowledgeSource(**{**values, "path": path}), publish_prior
+        values["hierarchy"] = notes.path(base, values["hierarchy"], "knowledge.hierarchy")
+        notes.files["knowledge.hierarchy"] = values["hierarchy"]
+    return KnowledgeSource(**{**values, "path": path}, normalize=normalize), publish_prior
 
 
 def _measure(given: Mapping[str, Any], schema: Schema, notes: Notes) -> MeasureOptions:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from sfumato.anonymizers.base import Anonymizer, options_of
+from sfumato.data.contents import warnings_of_contents
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.encoding import check_columns, encode, encode_column
 from sfumato.data.files import Found, fitted, how_read, read_columns, read_table, sample
@@ -20,8 +21,9 @@ from sfumato.data.kinds import missing_markers
 from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.persons import number_columns, persons_by, repeated_persons
 from sfumato.data.population import population_source
-from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.data.schema import ColumnSpec, Kind, Role
 from sfumato.data.terms import TermColumns
+from sfumato.data.variants import spelling_sentences
 from sfumato.errors import DataError, InputError, PlanError, Problem
 from sfumato.models.base import Need, describe
 from sfumato.models.judging.coverage import ASKS_ABOVE, coverage
@@ -155,6 +157,7 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
 
     The first rows are looked at, or `every_row`: then what a run would find wrong in the data is found here.
     """
+    plan.searchable()
     problems: list[Problem] = []
     columns: list[ColumnPreview] = []
     in_codes: dict[str, CodedColumn | CodedSets] = {}
@@ -175,7 +178,9 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
         kind, levels = spec.kind, None
         if table is not None and spec.role not in (Role.IDENTIFIER, Role.OTHER):
             try:
-                coded = in_codes[name] = encode_column(table.column(name), spec, plan.schema.missing)
+                coded = in_codes[name] = encode_column(
+                    table.column(name), spec, plan.schema.missing, normalize=plan.schema.normalize
+                )
                 kind = coded.shown_kind if isinstance(coded, CodedColumn) else Kind.SET
                 if isinstance(coded, CodedColumn):
                     labels = [label for label in coded.labels if label not in plan.schema.missing]
@@ -197,9 +202,16 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
         problems += _unfit(plan, Dataset(plan.schema, in_codes, None, table.num_rows, tuple(in_codes)))
     if problems:
         raise PlanError(problems)
-    spelling = _spelling(plan, table) if table is not None else ()
+    spelling = [sentence for column in in_codes.values() for sentence in spelling_sentences(column)]
+    spelling += _spelling(plan, table) if table is not None else ()
     several = gathering.sentences() if gathering is not None else _several_rows(plan, names, progress)
-    warned = (*plan.warnings(), *_ignored_keys(plan), *several, *spelling, *_missing_warnings(unlisted))
+    singles = (column for column in in_codes.values() if isinstance(column, CodedColumn))
+    noticed = [f"Column {column.name!r} has {column.notice}." for column in singles if column.notice]
+    contents = _contents(plan, table, in_codes) if table is not None else ()
+    warned = (
+        *(*plan.warnings(), *noticed, *_ignored_keys(plan), *several, *spelling),
+        *(*_missing_warnings(unlisted), *contents),
+    )
     return Preview(
         plan=plan,
         source=plan.source.shown if plan.source else None,
@@ -237,8 +249,10 @@ def _unfit(plan: Plan, rows: Dataset) -> Iterator[Problem]:
 def _whole(plan: Plan, progress: Progress) -> tuple[pa.Table, Gathering | None]:
     """Return the whole table of a plan, gathered where it says so, or raise where its people do not fit."""
     table, gathering = _read(plan, progress)
-    person = plan.schema.person
-    people = persons_by(table, person, plan.schema).people if person is not None else table.num_rows
+    people = table.num_rows
+    if plan.schema.person is not None:
+        persons = persons_by(table, plan.schema.person, plan.schema)
+        people, gathering = persons.people, Gathering(persons.rows, {}, notes=persons.notes)
     plan.sampling.refuse_unfit(table, people)
     return table, gathering
 
@@ -279,7 +293,7 @@ def _spelling(plan: Plan, table: pa.Table) -> Iterator[str]:
     if plan.knowledge is None or not names:
         return
     specs = {name: spec for name in names if (spec := plan.schema.spec(name)) is not None}
-    dataset = encode(table.select(list(specs)), Schema(columns=specs, missing=plan.schema.missing))
+    dataset = encode(table.select(list(specs)), replace(plan.schema, columns=specs, patterns=()))
     found = coverage(TermColumns.of_dataset(dataset, names).sets, plan.knowledge.read())
     for sentence in found.sentences():
         yield f"In the {found.records:,} records that were looked at: {sentence}"
@@ -288,6 +302,13 @@ def _spelling(plan: Plan, table: pa.Table) -> Iterator[str]:
             f"If more than {ASKS_ABOVE:.0%} of all records match no label, the run ends and asks: spell terms as the "
             'table does, or write unlinked = "forbid", "linked" or "zero" under [knowledge].'
         )
+
+
+def _contents(plan: Plan, table: pa.Table, in_codes: Mapping[str, CodedColumn | CodedSets]) -> Iterator[str]:
+    """Yield which columns that would be published hold names or contacts, in the rows that were looked at."""
+    carried = [name for name in table.column_names if (spec := plan.schema.spec(name)) and spec.role is Role.OTHER]
+    rows = Dataset(plan.schema, in_codes, table.select(carried), table.num_rows, (*in_codes, *carried))
+    return warnings_of_contents(rows)
 
 
 def _told(plan: Plan, name: str) -> str:

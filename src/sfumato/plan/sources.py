@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.data.files import Source
-from sfumato.data.files.databases.connections import holds_a_secret, place_of
+from sfumato.data.files.databases.connections import holds_a_secret, is_file, place_of
 from sfumato.data.files.stat import takes_catalog
 from sfumato.errors import DataError
 from sfumato.plan.notes import Notes, one_line
 
 # Keys that do not say how it is written.
-_NOT_HOW = ("path", "database", "table", "query", "person", "weight", "household", "order", "columns", "catalog")
+_NOT_HOW = (
+    *("path", "database", "table", "query", "person", "weight", "household", "order", "columns", "catalog"),
+    "normalize",
+)
 _ADD = "Give the connection a name with `sfumato connections add NAME`, and write that."
 
 
@@ -38,7 +41,10 @@ def source_of(values: Mapping[str, Any], base: Path, notes: Notes, place: str) -
             return Source(Path(f"catalog:{table}"), **written, table=table)
         elif table is not None:
             notes.add(f"{place}.table", f"[{place}] has 'table', but no database that it is of: database = \"...\".")
-        return Source(base / values["path"], **written, catalog=catalog, of_plan=True) if values["path"] else None
+        if not values["path"]:
+            return None
+        path = notes.path(base, values["path"], f"{place}.path")
+        return Source(path, **written, catalog=catalog, of_plan=True)
     if values["path"]:
         notes.add(f"{place}.path", f"[{place}] has both 'path' and 'database'. Keep one: a table is in one place.")
     if (table is None) == (query is None):
@@ -46,7 +52,7 @@ def source_of(values: Mapping[str, Any], base: Path, notes: Notes, place: str) -
         notes.add(f"{place}.table", f"[{place}] has {said}. One of them says what is read from the database.")
     where = _placed(database, base, notes, f"{place}.database")
     if query is not None and query.rstrip().lower().endswith(".sql"):
-        query = _query_in(base / query, notes, f"{place}.query")
+        query = _query_in(notes.path(base, query, f"{place}.query"), notes, f"{place}.query")
     if where is None or (table is None) == (query is None):
         return None
     return Source(where, **written, database=database, table=table, query=query)
@@ -60,7 +66,7 @@ def _catalog_of(values: Mapping[str, Any], base: Path, notes: Notes, place: str)
         only = "only data sets of SAS (.sas7bdat) have one. Leave it out, or correct 'path'."
         notes.add(f"{place}.catalog", f"[{place}] has 'catalog', but {only}")
         return None
-    path = notes.files[f"{place}.catalog"] = base / str(values["catalog"])
+    path = notes.files[f"{place}.catalog"] = notes.path(base, values["catalog"], f"{place}.catalog")
     return path
 
 
@@ -99,10 +105,11 @@ def note_secrets(document: Mapping[str, Any], notes: Notes) -> bool:
 
 def _placed(database: str, base: Path, notes: Notes, place: str) -> Path | None:
     try:
-        return place_of(database, base)
+        where = place_of(database, base)
     except DataError as error:
         notes.add(place, one_line(error))
         return None
+    return notes.path(Path(), where, place) if is_file(database) else where
 
 
 def _query_in(path: Path, notes: Notes, place: str) -> str | None:

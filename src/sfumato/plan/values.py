@@ -245,6 +245,7 @@ class Plan:
     files: Mapping[str, Path] = field(default_factory=dict)  # what it reads besides the source, by place in the plan
     document: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what it was made of
     questions: tuple[str, ...] = ()  # of a draft: what its holder has not answered yet
+    unsearchable: tuple[Problem, ...] = ()  # why no release can be made by it; tables can still be judged by it
 
     @classmethod
     def load(cls, path: str | Path) -> Plan:
@@ -341,14 +342,20 @@ class Plan:
 
     def over(self, names: Iterable[str]) -> Plan:
         """Return the plan for a table with these columns: its patterns stand for those that they fit."""
-        from sfumato.plan.checks import problems_of
+        from sfumato.plan.checks import problems_of, unsearchable
 
         if not self.schema.patterns:
             return self
         plan = replace(self, schema=self.schema.over(self.names_over(names)))
         if problems := list(problems_of(plan)):
             raise PlanError(problems)
-        return plan
+        return replace(plan, unsearchable=tuple(dict.fromkeys((*plan.unsearchable, *unsearchable(plan)))))
+
+    def searchable(self) -> Plan:
+        """Return the plan, or raise with all problems that keep a search from meeting it: audits need no search."""
+        if self.unsearchable:
+            raise PlanError(self.unsearchable, _called(self.path) if self.path is not None else "The plan")
+        return self
 
     def names_over(self, names: Iterable[str]) -> list[str]:
         """Return the columns that the plan is about, given those of its source: people's, where rows are gathered."""

@@ -357,8 +357,8 @@ def _randomized(about: Mapping[str, Any], members: str) -> tuple[str, str, str]:
             "A value of the domain, which may have been drawn by chance.",
             f"A cell kept its value with chance {kept}; otherwise one was drawn, each value with its share in "
             "release.json, which is about how common it is.",
-            "Counts of this column alone are right on average. Tables with other columns show too little of what goes "
-            "together: `sfumato reconstruct` computes them back, with the error that is left.",
+            "Counts of this column alone are nearly right on average. Tables with other columns show too little of "
+            "what goes together: `sfumato reconstruct` computes them back, with the error that is left.",
         )
     drawn = "Every cell was drawn by chance"
     try:

@@ -20,7 +20,7 @@ def certificate_of(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return what may be told to whoever gets the release: nothing in it was counted in the original."""
     release = mapping(facts.get("release"))
     rows = number(release.get("rows"))
-    told = ("title", "parameters", "promise", "limit", "satisfied")
+    told = ("title", "parameters", "promise", "limit", "satisfied", "stamp")
     shown = [{key: card[key] for key in told} for card in promises.content(facts)]
     return {
         "made": moment(facts.get("made")),

@@ -51,7 +51,17 @@ def content(facts: Facts) -> dict[str, Any] | None:
         ],
         "why": DIFFER.format(what, what) if moved else "",
         "spelling": _spelling(mapping(facts.get("knowledge"))),
+        "merged": _merged(mapping(facts.get("spellings"))),
     }
+
+
+def _merged(spellings: Facts) -> list[dict[str, str]]:
+    """Return the values of which several spellings were read as one."""
+    return [
+        {"column": text(name), "kept": f"“{kept}”", "others": ", ".join(f"“{text(other)}”" for other in others)}
+        for name, values in spellings.items()
+        for kept, others in mapping(values).items()
+    ]
 
 
 def _spelling(known: Facts) -> dict[str, Any] | None:

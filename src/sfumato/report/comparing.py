@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.data.files import digest
+from sfumato.disk import openable
+from sfumato.errors import DataError
 from sfumato.report import verdict
 from sfumato.report.reading import main_measurements, mapping, mappings, text
 from sfumato.report.wording import amount, plain
@@ -50,8 +52,9 @@ def changed_since(facts: Mapping[str, Any], folder: Path) -> list[str]:
         for key in place.split("."):
             found = mapping(found).get(key)
         path = folder / found if isinstance(found, str) and not place.startswith("source") else None
-        if path is not None and path.is_file() and digest(path) != before:
-            changed.append(place)
+        with suppress(DataError):  # gone meanwhile, or outside of the folders that may be opened here
+            if path is not None and openable(path, place).is_file() and digest(path) != before:
+                changed.append(place)
     return changed
 
 

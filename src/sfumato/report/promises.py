@@ -13,6 +13,7 @@ _NO_PARAMETERS = frozenset(
     (
         *("model", "satisfied", "reached", "required", "groups", "failing", "failing_rows", "people", "facts"),
         *("text", "promise", "limit", "advice", "measure", "bound", "group", "known_from", "columns"),
+        "nothing_to_judge",
     )
 )
 
@@ -27,6 +28,16 @@ def parameters(entry: Facts) -> list[tuple[str, str]]:
     return [(name, plain(value)) for name, value in entry.items() if name not in _NO_PARAMETERS and value is not None]
 
 
+def is_unjudged(entry: Facts) -> bool:
+    """Whether an audit found nothing to judge; runs of version 0.1 say so by the number of groups alone."""
+    return bool(entry.get("nothing_to_judge")) or (entry.get("satisfied") is True and number(entry.get("groups")) == 0)
+
+
+def holds(entry: Facts) -> bool:
+    """Whether a requirement was judged and holds."""
+    return entry.get("satisfied") is True and not is_unjudged(entry)
+
+
 def bound(entry: Facts) -> str:
     """Return how what was reached must stand to what is required."""
     return text(entry.get("bound")) or "at least"
@@ -35,7 +46,8 @@ def bound(entry: Facts) -> str:
 def _card(entry: Facts) -> dict[str, Any]:
     return {
         "title": text(entry.get("model")) or "a requirement",
-        "satisfied": entry.get("satisfied") is True,
+        "satisfied": holds(entry),
+        "stamp": "holds" if holds(entry) else "nothing to judge" if is_unjudged(entry) else "does not hold",
         "parameters": parameters(entry),
         "gauge": _gauge(entry),
         "judged": _judged(entry),
@@ -65,9 +77,10 @@ def _gauge(entry: Facts) -> dict[str, Any] | None:
 def _judged(entry: Facts) -> str:
     group = text(entry.get("group")) or "group"
     groups = plural(entry.get("groups"), group, group + ("es" if group.endswith("s") else "s"))
-    if number(entry.get("groups")) == 0:
-        return "There was nothing to judge."
-    if entry.get("satisfied") is True:
+    if is_unjudged(entry):
+        reason = text(entry.get("nothing_to_judge"))
+        return f"There was nothing to judge{f': {reason}' if reason else ''}."
+    if holds(entry):
         return f"{groups} judged, all of them pass."
     rows = number(entry.get("failing_rows"))
     counted = ("person", "people") if entry.get("people") is True else ("row", "rows")

@@ -11,17 +11,18 @@ from sfumato.report.wording import count, figure, share
 TITLE = "What cells show"
 DRAWN = (
     "A cell shows some values of the column's domain. With probability p the true one is surely among them, otherwise "
-    "they are all drawn by chance. Epsilon is the local differential privacy of a cell; without one, p is 1. The error "
-    "is that of the unbiased estimate of all shares of the column."
+    "they are all drawn by chance. Epsilon is the local differential privacy of a cell. There is none where p is 1, or "
+    "where p depends on the counts of the table. The error is that of the unbiased estimate of all shares of the "
+    "column."
 )
 GROUPED = (
     "A cell shows all values of the group that the true one belongs to. Nothing is drawn, so nothing tells how common "
     "each value of a group is: an analyst lets them share its records."
 )
 REPLACED = (
-    "A cell shows one value. With probability p it is the true one, otherwise it is drawn, each value as often as it "
-    "occurs: so counts of single columns stay as they are on average, and tables of several are computed back. The "
-    "error is that of the unbiased estimate of all shares of the column."
+    "A cell shows one value. With probability p it is the true one, otherwise it is drawn, each value about as often "
+    "as it occurs: so counts of single columns stay nearly as they are on average, and tables of several are computed "
+    "back. The error is that of the unbiased estimate of all shares of the column."
 )
 # What tells how the cells of a column came about, what is said of it then, and the figures that are shown.
 KINDS = (

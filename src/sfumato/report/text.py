@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sfumato.report import exposed
-from sfumato.report.promises import bound, parameters
+from sfumato.report.promises import bound, holds, is_unjudged, parameters
 from sfumato.report.reading import Facts, main_measurements, mapping, mappings, number, text
 from sfumato.report.verdict import one_sentence
 from sfumato.report.wording import UNKNOWN, amount, apart, seconds, share, spelled
@@ -72,9 +72,9 @@ class _Lines:
 
 def _requirements(facts: Facts, lines: _Lines) -> Iterator[str]:
     found = mappings(facts.get("verdicts"))
-    found.sort(key=lambda entry: entry.get("satisfied") is True)  # what does not hold comes first
+    found.sort(key=holds)  # what does not hold comes first
     for entry in found:
-        word = "holds" if entry.get("satisfied") is True else "FAILS"
+        word = "holds" if holds(entry) else "NOTHING TO JUDGE" if is_unjudged(entry) else "FAILS"
         yield from lines.wrapped(_title(entry), f"{word}  ")
         reached, required = apart(entry.get("reached"), entry.get("required"))
         if number(entry.get("reached")) is not None:

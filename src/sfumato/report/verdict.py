@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.report import exposed
+from sfumato.report.promises import holds
 from sfumato.report.reading import Facts, counted, counts_people, mapping, mappings, measurement, number, sequence, text
 from sfumato.report.wording import PEOPLE, count, listed, moment, plural, share, spelled
 
@@ -32,7 +33,7 @@ def content(facts: Facts) -> dict[str, Any]:
 def one_sentence(facts: Facts) -> tuple[bool, str]:
     """Return whether everything holds, and the verdict as a sentence."""
     found = mappings(facts.get("verdicts"))
-    broken = [entry for entry in found if entry.get("satisfied") is not True]
+    broken = [entry for entry in found if not holds(entry)]
     rows = number(mapping(facts.get("release")).get("rows"))
     shown = plural(rows, "row") if not counts_people(facts) else f"the rows of {plural(_people(facts), *PEOPLE)}"
     leave = f"{shown} may" if rows is not None else "the release may"

@@ -77,6 +77,7 @@ def grid_of(plan: Plan, vary: Mapping[str, str | Sequence[Any]]) -> Grid:
     >>> [str(combination) for combination in grid_of(plan, {"k": "2..4"}).combinations]
     ['k=2', 'k=3', 'k=4']
     """
+    plan.searchable()
     if not vary:
         raise PolicyError(f"Nothing was given to vary.\n{_EXAMPLE}")
     settings = list(settings_of(plan))

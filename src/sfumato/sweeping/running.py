@@ -131,7 +131,9 @@ _DATASET: Dataset | None = None  # in a worker: the data, handed over once
 
 def _prepare(dataset: Dataset) -> None:
     global _DATASET
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process decides what to do about Ctrl-C
+    for name in ("SIGINT", "SIGHUP"):  # the main process decides what to do about Ctrl-C and a closed terminal
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     _DATASET = dataset
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.disk import stem_of
+from sfumato.disk import lies_within, stem_of
 from sfumato.errors import OutputError
 from sfumato.processes import born
 
@@ -57,7 +57,7 @@ class Project:
 
     def plans(self) -> list[str]:
         """Return the names of the plans."""
-        found = [path for path in self.folder.glob("*.toml") if PLAN_NAME.fullmatch(path.name) and path.is_file()]
+        found = [path for path in self.folder.glob("*.toml") if PLAN_NAME.fullmatch(path.name) and self._may_open(path)]
         return sorted(path.name for path in found if _looks_like_a_plan(path))
 
     def plan(self, name: str) -> Path | None:
@@ -67,7 +67,7 @@ class Project:
     def tables(self) -> list[str]:
         """Return what looks like a table in the folders that may be opened, as people see it."""
         found = [path for root in self.roots for path in sorted(root.glob("*")) if path.suffix in _TABLES]
-        return [self.shown(path) for path in found if path.is_file()]
+        return [self.shown(path) for path in found if self._may_open(path)]
 
     def new_plan(self, about: str) -> str:
         """Return a name for a plan that is not taken yet."""
@@ -86,8 +86,11 @@ class Project:
     def _youngest_first(self, kind: str, file: str | Path) -> dict[str, Path]:
         places = (*self.folder.glob("*"), *self.folder.glob(f"{kind}/*"))
         named = [path for path in places if ID.fullmatch(path.name) and not path.is_symlink()]
-        found = {path: (path / file).stat().st_mtime for path in named if (path / file).is_file()}
+        found = {path: (path / file).stat().st_mtime for path in named if self._may_open(path / file)}
         return {path.name: path for path in sorted(found, key=found.__getitem__, reverse=True)}
+
+    def _may_open(self, file: Path) -> bool:
+        return file.is_file() and lies_within(file, self.roots)
 
     # What may be opened.
 
@@ -100,7 +103,7 @@ class Project:
             return None
         with suppress(OSError, RuntimeError, ValueError):
             path = (self.folder / Path(given).expanduser()).resolve(strict=True)
-            if any(path.is_relative_to(root) for root in self.roots) and (path.is_file() or path.is_dir()):
+            if lies_within(path, self.roots) and (path.is_file() or path.is_dir()):
                 return path
         return None
 

@@ -18,11 +18,12 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sfumato.disk import unwritable
+from sfumato.disk import confined, unwritable
 from sfumato.errors import OutputError, SfumatoError
 from sfumato.webapp.guard import ENTER, Guard, Session, log
 from sfumato.webapp.jobs import Jobs
@@ -68,12 +69,28 @@ def make_app(
         OSError: _not_written,
         Exception: _broke,
     }
-    app = Starlette(routes=ROUTES, exception_handlers=handlers, lifespan=life)
+    app = Starlette(
+        routes=ROUTES,
+        middleware=[Middleware(_Confined, roots=project.roots)],
+        exception_handlers=handlers,
+        lifespan=life,
+    )
     app.state.project, app.state.session, app.state.jobs = project, session, jobs
     app.state.quit, app.state.max_upload = quit_, max_upload
     app.state.bench, app.state.benches = bench, {}  # who answers questions about data, by plan
     app.state.trials = Trials(bench)
     return Guard(app, session=session, port=port)
+
+
+class _Confined:
+    """Lets pages and jobs open the files that plans name in some folders alone."""
+
+    def __init__(self, app: ASGIApp, roots: Sequence[Path]) -> None:
+        self.app, self.roots = app, roots
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with confined(self.roots):
+            await self.app(scope, receive, send)
 
 
 async def _not_there(request: Request, error: Exception) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ class Trials:
         if digest != plan.digest or found is None:
             self.end(plan.name)
             asking = self.bench(plan.path)
-            found = asyncio.get_running_loop().run_in_executor(None, partial(asking.ask, "trial"))
+            found = asyncio.get_running_loop().run_in_executor(None, partial(copy_context().run, asking.ask, "trial"))
             self._trials[plan.name] = (plan.digest, asking, found)
         if not found.done():
             return None, TRYING

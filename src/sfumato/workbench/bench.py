@@ -241,10 +241,11 @@ class Workbench:
             if spec is None or spec.role in (Role.IDENTIFIER, Role.OTHER):
                 continue
             files = [path for place, path in plan.files.items() if place.startswith(f"columns.{name}.")]
-            made_for = (spec, plan.schema.missing, [_state(path) for path in files])
+            made_for = (spec, plan.schema.missing, plan.schema.normalize, [_state(path) for path in files])
             known = held.encoded.get(name)
             if known is None or known[0] != made_for:
-                known = (made_for, encode_column(held.table.column(name), spec, plan.schema.missing))
+                array, schema = held.table.column(name), plan.schema
+                known = (made_for, encode_column(array, spec, schema.missing, normalize=schema.normalize))
                 held.encoded[name] = known
             columns[name] = known[1]
         named = [name for name in (plan.weight, plan.household) if name in held.table.column_names]

@@ -36,7 +36,7 @@ class Looked:
         """Return the first lines as found; covered, none of a file that could not be read: any cell may be a secret."""
         if not covered:
             return self.raw.lines()
-        named = bool(self.how.get("header", (False, ""))[0])
+        named = bool(self.how.get("header", (False, ""))[0]) and "header_row" not in self.how
         return self.raw.covered(self.names, self.secrets, named=named) if self.names else []
 
 

@@ -135,7 +135,7 @@ def _reach(dataset: Dataset, model: PrivacyModel, public: PublicInputs, position
     except SfumatoError as error:  # the audit has something to say that only the holder can mend
         return Reach(position, model.name, State.UNKNOWN, None, None, "", None, str(error).split("\n")[0])
     state = State.POSSIBLE
-    if not verdict.satisfied:
+    if not verdict.satisfied and not verdict.nothing_to_judge:  # a release that tells a little more may be judged
         # Of people with several values, the audit has a bound for what it takes, which need not grow with a class.
         bounded = any(getattr(release.columns.get(name), "several", ()) for name in model.judged_columns)
         state = State.IMPOSSIBLE if model.least_decides and not bounded else State.UNKNOWN

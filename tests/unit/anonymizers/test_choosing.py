@@ -88,6 +88,17 @@ def test_whoever_makes_the_classes_makes_them_as_large_as_later_steps_need(maker
     assert "10 rows or more" in first.why
 
 
+def test_an_anonymizer_that_takes_over_the_classes_makes_them_as_large_as_later_steps_need():
+    few = PRIVACY_MODELS["km-anonymity"](column="drugs", k=11, m=1)
+    masking, items = chosen(K, ALPHA, few)
+
+    made = masking.carry_out(DATASET, Recoding(), Workplace())
+
+    assert (masking.policy.requirements, items.policy.requirements) == ((K, ALPHA), (few,))
+    assert K.k < 11 <= np.bincount(made.class_of).min()
+    assert "11 rows or more" in masking.why
+
+
 def test_a_step_hears_how_later_ones_want_groups_to_be_cut():
     place = Workplace(public=PublicInputs(KNOWLEDGE, np.full(len(KNOWLEDGE.labels), 1 / len(KNOWLEDGE.labels))))
     alone, joint = (

@@ -82,11 +82,14 @@ MODELS = st.one_of(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "schema"), [("local-recoding", LABELLED), ("mondrian", LABELLED), ("mondrian", BARE)])
+@pytest.mark.parametrize(
+    ("name", "schema"),
+    [("full-domain", LABELLED), ("local-recoding", LABELLED), ("mondrian", LABELLED), ("mondrian", BARE)],
+)
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
-    n=st.integers(1, 80),
+    n=st.one_of(st.integers(1, 6), st.integers(1, 80)),
     share=st.floats(0.1, 1),
     models=st.lists(MODELS, min_size=1, max_size=2),
     more=st.sampled_from([(), (KAnonymity(k=3),), (LDiversity(sensitive="ill", l=2),)]),

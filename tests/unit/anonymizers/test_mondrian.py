@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.anonymizers import boxes
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.conditions import conditions_for
@@ -512,3 +513,27 @@ def test_what_is_published_is_told_by_kind_and_bounds():
     periods = "generalized to ranges between first and last days of periods"
     assert Mondrian().shows(Kind.DATE, hierarchy=False) == periods
     assert "own figures" in Mondrian(bounds="exact").shows(Kind.NUMBER, hierarchy=False)
+
+
+@pytest.mark.parametrize("unlinked", [None, "forbid"])
+@pytest.mark.parametrize("asked", [{"model": "qs-closeness", "t": "0.5"}, {"model": "qs-diversity", "c": 3, "l": 2}])
+def test_records_that_no_label_explains_are_the_reason_that_is_given(tmp_path, asked, unlinked):
+    (tmp_path / "know.csv").write_text("lab,ts\nL0,t0|t1\nL1,t1|t2\n", encoding="utf-8")
+    people = pa.table({"age": [*range(20, 60)], "sy": [["t0"], ["t2"], ["t1"]] * 13 + [["t0", "t2"]]})
+
+    def made(unlinked):
+        knowledge = {"path": "know.csv", "label": "lab", "terms": "ts", "separator": "|"}
+        plan = {
+            "columns": {"age": {"role": "quasi-identifier"}, "sy": {"role": "quasi-sensitive", "kind": "set"}},
+            "knowledge": {**knowledge, **({"unlinked": unlinked} if unlinked else {})},
+            "require": [{**asked, "column": "sy", "anonymizer": "mondrian"}],
+        }
+        return sf.anonymize(people, sf.Plan.from_dict(plan, tmp_path), seed=1)
+
+    with pytest.raises(Unsatisfiable) as refused:
+        made(unlinked)
+
+    assert "no sensitive label explains 1 of 40 records" in str(refused.value)
+    assert f'unlinked = "{unlinked or "ask"}"' in str(refused.value)
+    assert "away from the prior" not in str(refused.value)
+    assert all(verdict.satisfied for verdict in made("linked").verdicts)  # as the message says

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.pram import Matrix, draw, largest_p, rounded_shares
+from sfumato.anonymizers.randomization.domains import on_public_grid
 from sfumato.anonymizers.randomization.parameters import hierarchical, ordered
 from sfumato.attacks.random_sets import Intersection, SecondRelease, SetInference
 from sfumato.data import keystream
@@ -68,10 +69,15 @@ def people(n=2000, seed=0):
     return pa.table({"job": np.array(JOBS)[job], "town": np.array(TOWNS)[town], "number": np.arange(n)})
 
 
+def true_counts(table):
+    jobs = table["job"].to_pylist()
+    return np.array([jobs.count(job) for job in JOBS])
+
+
 def seen(run, table):
     """The release as an outsider gets it, with the base rates that everybody knows."""
     description = run.release.description
-    known = {name: BaseRates(weight=_counted(table[name].to_pylist())) for name in ("job", "town")}
+    known = {name: BaseRates(weight=_counted(table[name].to_pylist()), counted=True) for name in ("job", "town")}
     release = Release.from_table(run.release.data, schema_for(description, None), description)
     return replace(release, public=PublicInputs(base_rates=known))
 
@@ -137,16 +143,17 @@ def test_cells_show_single_values_and_the_release_says_how_they_were_drawn_and_n
     table = people()
     run = sf.anonymize(table, plan_of({"job": 0.3, "town": 0.4}), seed=7)
     about = run.release.description["columns"]["job"]
-    assert set(about) == {"role", "kind", "domain", "p", "shares", "t", "distance", "prior"}
+    assert set(about) == {"role", "kind", "domain", "p", "shares", "t", "distance", "prior", "base_rates"}
     assert about["domain"] == list(JOBS)
-    assert about["shares"][4] == 0
+    assert about["base_rates"]["values"] == dict(zip(JOBS, on_public_grid(true_counts(table)).tolist(), strict=True))
+    assert 0 < about["shares"][4] < 44 / 2000  # a value that does not occur cannot be told from a rare one
     assert sum(map(Fraction, map(str, about["shares"]))) == 1
     assert run.release.description["test_only"] is True
-    assert set(run.release.data["job"].to_pylist()) <= set(JOBS[:4])
+    assert set(run.release.data["job"].to_pylist()) <= set(JOBS)
     assert set(map(type, run.release.data["job"].to_pylist())) == {str}
     (verdict,) = run.verdicts
     assert verdict.satisfied
-    assert verdict.facts["columns"]["job"]["moved"] < 1e-4  # invariant but for rounding
+    assert verdict.facts["columns"]["job"]["moved"] < 5 * 44 / 2000  # invariant but for steps of the grid of counts
 
 
 def test_a_seed_repeats_a_release_and_no_seed_does_not():
@@ -190,6 +197,12 @@ def test_without_base_rates_closeness_can_be_refuted_but_not_proven():
     release = replace(seen(run, table), public=PublicInputs())
     verdict = SensitiveQidCloseness(t={"job": 0.6}).audit(release)
     assert verdict.satisfied
+    assert verdict.facts["columns"]["job"]["prior"] == "base rates that the release states"
+    columns = release.description["columns"]
+    job = {key: value for key, value in columns["job"].items() if key != "base_rates"}
+    release = replace(release, description={**release.description, "columns": {**columns, "job": job}})
+    verdict = SensitiveQidCloseness(t={"job": 0.6}).audit(release)
+    assert verdict.satisfied
     assert verdict.facts["columns"]["job"]["prior"] == "estimated from the release"
     assert not SensitiveQidCloseness(t={"job": 0.3}).audit(release).satisfied
 
@@ -211,7 +224,7 @@ def test_with_the_source_the_claimed_chance_itself_is_tested(how):
     run = sf.anonymize(table, plan_of({"job": 0.3}))
     p, rng = run.release.description["columns"]["job"]["p"], np.random.default_rng(5)
     true = np.array(table["job"].to_pylist())
-    others = rng.choice(true, true.size)
+    others = rng.choice(JOBS, true.size, p=run.release.description["columns"]["job"]["shares"])
     values = {
         "honest": np.where(rng.random(true.size) < p, true, others),
         "true values": true,
@@ -406,9 +419,13 @@ def test_the_attack_believes_what_bayes_says():
     about = release.description["columns"]["job"]
     p, share = about["p"], {value: table["job"].to_pylist().count(value) / 2000 for value in JOBS[:4]}
     finding = SetInference(column="job").on(release)
-    assert finding.worst == pytest.approx(p + (1 - p) * share["a"], abs=1e-3)
-    # Who shows a rare value is believed to have it with p and little more, or the commonest if that is likelier.
-    most = {value: max(p + (1 - p) * share[value], (1 - p) * share["a"]) for value in share}
+    drawn = dict(zip(JOBS, about["shares"], strict=True))
+
+    def believed(shown):
+        weight = {value: share[value] * (p * (value == shown) + (1 - p) * drawn[shown]) for value in share}
+        return max(weight.values()) / sum(weight.values())
+
+    most = {value: believed(value) for value in JOBS}
     shown = run.release.data["job"].to_pylist()
     assert finding.mean == pytest.approx(np.mean([most[value] for value in shown]), abs=1e-3)
     again = SecondRelease(column="job").on(release)

@@ -221,7 +221,7 @@ def test_the_description_holds_what_reconstruction_needs_and_no_count_of_the_ori
     about = json.loads(json.dumps(run.release.description))
     for name in ("x", "y"):
         column = about["columns"][name]
-        allowed = {"role", "kind", "separator", "domain", "eta", "p", "l", "t", "distance", "prior", "epsilon"}
+        allowed = {"role", "kind", "separator", "domain", "eta", "p", "l", "t", "distance", "prior", "base_rates"}
         assert set(column) <= allowed
         assert {"domain", "eta", "p"} <= set(column)
         assert Fraction(str(column["p"])) * 10_000 % 1 == 0

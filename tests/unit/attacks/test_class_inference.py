@@ -114,6 +114,55 @@ def test_numbers_are_values_however_they_are_spelled_and_a_missing_value_is_one(
     assert (found.exposed, found.worst) == (8, 0.75)
 
 
+CODES = {"flu": "J", "cold": "J", "HIV": "B", "gout": "M"}
+
+
+def beside_masks(code_of, ills=("HIV", "gout", "HIV", "flu") * 10):
+    """Return a release of one class, whose every fourth cell is masked, with an unchanged column beside it."""
+    shown = ["*" if row % 4 == 0 else ill for row, ill in enumerate(ills)]
+    codes = [code_of(row, ill) for row, ill in enumerate(ills)]
+    schema = replace(SCHEMA, columns={**SCHEMA.columns, "code": ColumnSpec(name="code", role=Role.OTHER)})
+    table = pa.table({"age": ["*"] * len(ills), "ill": shown, "code": codes})
+    public = PublicInputs(None, None, {"ill": BaseRates(weight=RATES, counted=False)})
+    return replace(Release.from_table(table, schema), public=public)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_masked_values_are_inferred_through_an_unchanged_column(weighted):
+    release = beside_masks(lambda row, ill: CODES[ill])
+    found = ClassInference(column="ill").on(release.weighted() if weighted else release)
+
+    assert (found.people, found.exposed, found.worst) == (40, 10, 1.0)
+    assert found.facts["unchanged"] == {"code": 10}
+
+
+@pytest.mark.parametrize(
+    "code_of",
+    [
+        lambda row, ill: f"{row % 3}",  # independent of the illness
+        lambda row, ill: f"{ill} {row}",  # another value in every row
+        lambda row, ill: None,
+        lambda row, ill: CODES["flu"],
+    ],
+)
+def test_an_unchanged_column_that_guesses_no_shown_value_tells_no_masked_one(code_of):
+    found = ClassInference(column="ill").on(beside_masks(code_of))
+
+    assert found.exposed == 0
+    assert "unchanged" not in found.facts
+
+
+def test_what_an_unchanged_column_tells_lies_below_the_label_that_is_shown():
+    ills = ("HIV", "gout", "HIV", "flu") * 10
+    release = beside_masks(lambda row, ill: CODES[ill] if row % 4 else CODES["flu"], ills)
+    lungs = replace(
+        release.column("ill"), labels=tuple("blood" if x == "*" else x for x in release.column("ill").labels)
+    )
+    found = ClassInference(column="ill").on(replace(release, columns={**release.columns, "ill": lungs}))
+
+    assert "unchanged" not in found.facts  # beside J only lungs are shown, and these are masked as blood
+
+
 def test_it_is_tried_on_every_sensitive_column_where_classes_can_be_found():
     assert [attack.about for attack in ClassInference.suited_to(release_of([("20-29", "flu")]), Asked())] == [("ill",)]
     alone = Release.from_table(pa.table({"ill": ["flu"]}), Schema({"ill": SCHEMA.columns["ill"]}))

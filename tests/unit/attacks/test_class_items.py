@@ -83,3 +83,9 @@ def test_only_rho_within_classes_answers_it(within, answered):
 
     assert len(facts["attacks"]) == 2
     assert [("within the promise" in reason) for _, _, reason in lines(facts)] == [answered] * 2
+
+
+def test_coherence_within_classes_bounds_the_attacker_who_knows_no_item():
+    answered = {known: ClassItems(column="basket", known=known).answered_by for known in (False, True)}
+
+    assert answered == {False: ("rho-uncertainty", "hkp-coherence"), True: ("rho-uncertainty",)}

@@ -147,7 +147,7 @@ def test_means_are_those_of_classes_up_to_what_is_rounded(people):
 )
 def test_what_cannot_show_figures_is_refused(plan, message):
     with pytest.raises(PlanError, match=message):
-        plan()
+        plan().searchable()
 
 
 def test_figures_of_a_parquet_release_are_read_back_as_what_they_stand_for(people, tmp_path):

@@ -14,7 +14,7 @@ from sfumato.data.encoding import encode_column
 from sfumato.data.grid import Grid
 from sfumato.data.kinds import exact_number
 from sfumato.data.labels import range_ends
-from sfumato.data.schema import ColumnSpec, Role
+from sfumato.data.schema import ColumnSpec, Kind, Role
 
 
 def column_of(values, **spec):
@@ -132,3 +132,26 @@ def test_times_of_one_day_show_the_day_and_missing_is_a_band_that_ranges_never_h
         "",
     ]
     assert grid.label(column, 0, 2) == "*"
+
+
+@pytest.mark.parametrize(
+    ("values", "spec", "ends"),
+    [
+        (["0", "0", "1", "7", "9", "13"], {}, ("[0, 19]",)),
+        (["-3", "0", "1", "7", "9", "13"], {}, ("[-10, 19]",)),
+        (["2", "3", "11", "12", "13"], {"domain": tuple(map(str, range(1, 15)))}, ("[1, 14]",)),
+        (["2", "3", "11", "12", "word"], {"domain": ("1", "2", "3", "11", "12", "word"), "kind": Kind.ORDERED}, None),
+        (
+            ["2024-01-03", "2024-01-30", "2024-03-01"],
+            {"domain": ("2024-01-02", "2024-01-03", "2024-01-30", "2024-03-01", "2024-03-05")},
+            ("[2024-01-02, 2024-03-05]",),
+        ),
+    ],
+)
+def test_bounds_stay_above_zero_where_no_number_is_below_and_within_a_declared_domain(values, spec, ends):
+    column = column_of(values, **spec)
+    if ends is None:
+        assert column.ends is None
+        return
+    grid = grid_of(column, 4)
+    assert tuple(grid.label(column, band, band) for band in range(grid.size)) == ends

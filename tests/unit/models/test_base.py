@@ -69,7 +69,30 @@ def test_a_verdict_shows_itself_in_one_line():
     assert str(verdict(**shown, satisfied=False, reached=2, failing=1, failing_rows=2)) == (
         "k-anonymity FAILS: smallest class 2, required at least 5 (1 of 3,400 classes, 2 rows)"
     )
-    assert str(verdict(reached=None, groups=0)) == "k-anonymity holds: there is nothing to judge"
+
+
+def test_a_verdict_on_nothing_is_one_of_its_own_and_does_not_hold():
+    nothing = verdict(reached=None, groups=0)
+    named = verdict(nothing_to_judge="the table has no row")
+
+    assert str(named) == "k-anonymity has NOTHING TO JUDGE: the table has no row"
+    assert named.as_dict()["nothing_to_judge"] == "the table has no row"
+    for each in (nothing, named):
+        assert not each.satisfied
+        assert "NOTHING TO JUDGE" in str(each)
+        assert "NOTHING TO JUDGE" in each._repr_html_()
+    assert not verdict(reached=None, groups=0, satisfied=False, failing=1).nothing_to_judge
+
+
+def test_a_part_with_nothing_to_judge_leaves_the_verdict_to_the_others():
+    nothing, holds = verdict(nothing_to_judge="every cell is missing"), verdict()
+    fails = verdict(satisfied=False, reached=2, failing=1, failing_rows=2)
+    for one, other in ((nothing, holds), (holds, nothing)):
+        assert (one.merged(other).satisfied, one.merged(other).nothing_to_judge) == (True, "")
+    for one, other in ((nothing, fails), (fails, nothing)):
+        assert (one.merged(other).satisfied, one.merged(other).nothing_to_judge) == (False, "")
+    assert nothing.merged(nothing).nothing_to_judge == "every cell is missing"
+    assert not nothing.merged(nothing).satisfied
 
 
 def test_a_verdict_shows_as_many_digits_as_it_takes_to_see_why_it_fails():

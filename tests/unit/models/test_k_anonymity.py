@@ -51,11 +51,11 @@ def test_a_release_without_quasi_identifiers_is_one_class(release_of):
     assert (verdict.satisfied, verdict.reached, verdict.groups) == (True, 3, 1)
 
 
-def test_a_release_without_rows_has_nothing_to_fail(release_of):
+def test_a_release_without_rows_has_nothing_to_judge(release_of):
     verdict = KAnonymity(k=3).audit(release_of({"a": [], "s": []}))
 
-    assert (verdict.satisfied, verdict.reached, verdict.groups, verdict.failing) == (True, None, 0, 0)
-    assert str(verdict) == "k-anonymity holds: there is nothing to judge"
+    assert (verdict.satisfied, verdict.reached, verdict.groups, verdict.failing) == (False, None, 0, 0)
+    assert verdict.nothing_to_judge
 
 
 def test_planted_small_classes_are_counted_exactly(release_of):

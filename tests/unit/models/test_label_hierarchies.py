@@ -143,4 +143,4 @@ def test_what_cannot_be_is_refused_before_any_work(folder):
         sf.Plan.from_dict({**PLAN, "knowledge": bare}, base=folder)
     also = {"model": "qs-diversity", "column": "symptoms", "c": 1, "l": 2}
     with pytest.raises(PlanError, match="Ask for one of them"):
-        sf.Plan.from_dict({**PLAN, "require": [*PLAN["require"], also]}, base=folder)
+        sf.Plan.from_dict({**PLAN, "require": [*PLAN["require"], also]}, base=folder).searchable()

@@ -110,7 +110,7 @@ def test_withheld_values_cannot_be_judged_and_the_rim_is_fine(release_of, model)
     with pytest.raises(DataError, match="has withheld values"):
         model.audit(release_of({"a": ["x", "x"], "s": ["flu", "*"]}))
     nothing = model.audit(release_of({"a": [], "s": []}))
-    assert (nothing.satisfied, nothing.reached, nothing.groups) == (True, None, 0)
+    assert (nothing.satisfied, nothing.reached, nothing.groups) == (False, None, 0)
     for values in (["flu", "gout", None], ["flu"] * 3, [None] * 3):
         one = model.audit(release_of({"s": values}))
         assert (one.satisfied, one.reached, one.groups) == (True, 0, 1)

@@ -280,4 +280,4 @@ def test_rounding_does_not_turn_what_is_shown_against_what_was_decided(failing, 
 
     verdict = AlphaDiversity(sensitive="ill", alpha=0.5)._verdict(judged, Fraction(1, 2), "class")
 
-    assert (verdict.satisfied, verdict.reached) == (not failing, None if worst is None else 0.5)
+    assert (verdict.satisfied, verdict.reached) == (not failing and worst is not None, None if worst is None else 0.5)

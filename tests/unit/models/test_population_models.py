@@ -41,7 +41,12 @@ def some_people(n):
 
 
 def table_of(people):
-    return pa.table({"age": [age for age, _ in people], "sex": pa.array([sex for _, sex in people], pa.string())})
+    return pa.table(
+        {
+            "age": pa.array([age for age, _ in people], pa.int64()),
+            "sex": pa.array([sex for _, sex in people], pa.string()),
+        }
+    )
 
 
 def public_of(people):
@@ -68,6 +73,19 @@ def test_labels_of_every_form_cover_whom_they_say():
         released({"age": ["25"], "sex": [None]}, people), "p.csv", KMap(k=1, population="p.csv")
     )
     assert (few.people.tolist(), few.elsewhere) == ([1], 4)
+
+
+def test_a_group_of_all_values_does_not_cover_people_whose_value_is_missing():
+    people = [(20, "f"), (23, "f"), (None, "m"), (None, "m")]
+    model = KMap(k=2, population="p.csv")
+    covered = judging.covered_people(released({"age": ["[20, 23]", None], "sex": ["*"] * 2}, people), "p.csv", model)
+
+    assert (covered.people.tolist(), covered.overlap) == ([2, 2], 0)
+    assert not replace(model, k=3).audit(released({"age": ["[20, 23]"], "sex": ["*"]}, people)).satisfied
+
+    release, recoding = made(encode(table_of([people[0], people[2]]), SCHEMA), (model,), people)
+    assert model.audit(release).satisfied
+    assert recoding.facts["levels"] == {"age": 2, "sex": 0}
 
 
 def test_the_ends_of_presence_belong_to_it():

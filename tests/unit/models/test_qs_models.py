@@ -114,7 +114,7 @@ def test_the_audit_of_diversity_follows_the_definition(table, rows, c, l, unlink
     judged = {name: belief for name, belief in belief_of.items() if belief is not None}
     too_sure = {name for name, belief in judged.items() if not diverse(belief, c, l)}
     failing = too_sure | {name for name, group in groups.items() if forbidden(group, table, unlinked)}
-    assert verdict.satisfied == (not failing)
+    assert verdict.satisfied == (not failing and len(judged) > 0)
     assert (verdict.groups, verdict.failing) == (len(groups), len(failing))
     assert verdict.failing_rows == sum(len(groups[name]) for name in failing)
     assert verdict.facts["vacuous_groups"] == len(groups) - len(judged)
@@ -148,7 +148,7 @@ def test_the_audit_of_closeness_follows_the_definition(table, rows, t, unlinked,
     }
     far = {name for name, found in distances.items() if found > float(Fraction(t)) + TOLERANCE}
     failing = far | {name for name, group in groups.items() if forbidden(group, table, unlinked)}
-    assert verdict.satisfied == (not failing)
+    assert verdict.satisfied == (not failing and len(distances) > 0)
     assert (verdict.groups, verdict.failing) == (len(groups), len(failing))
     assert verdict.failing_rows == sum(len(groups[name]) for name in failing)
     assert verdict.facts["tolerance"] == TOLERANCE
@@ -357,11 +357,11 @@ def test_an_unknown_term_hides_a_record_and_the_verdict_counts_it():
     knowledge = Knowledge.from_rows(FIVE, unlinked="linked")
     rows = [("g", {"a", "b", "typo"}), ("g", {"typo"})]
     verdict = QSDiversity(column="terms", c=1, l=2).audit(released(rows, knowledge))
-    assert verdict.satisfied
+    assert not verdict.satisfied
     assert verdict.reached is None
     assert verdict.facts["unlinkable_rows"] == 2
     assert verdict.facts["vacuous_groups"] == 1
-    assert "nothing to judge" in str(verdict)
+    assert "NOTHING TO JUDGE" in str(verdict)
     assert "2 of 2 records" in verdict.notes[0]
     for strict in (Knowledge.from_rows(FIVE), Knowledge.from_rows(FIVE, unlinked="forbid")):
         verdict = QSDiversity(column="terms", c=1, l=2).audit(released(rows, strict))
@@ -391,7 +391,7 @@ def test_without_rows_there_is_nothing_to_judge():
     release = released([], Knowledge.from_rows(FIVE), np.full(5, 0.2))
     for model in (QSDiversity(column="terms", c=1, l=2), QSCloseness(column="terms", t=0.1)):
         verdict = model.audit(release)
-        assert (verdict.satisfied, verdict.groups, verdict.reached) == (True, 0, None)
+        assert (verdict.satisfied, verdict.groups, verdict.reached) == (False, 0, None)
 
 
 def test_repeated_and_unsorted_codes_are_read_as_the_set_that_they_are():

@@ -10,7 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
+from pyarrow import feather
 
 import sfumato as sf
 from commands import told
@@ -279,3 +281,199 @@ def test_who_counts_rows_judges_no_people():
         judging.judge(
             people, Policy((KAnonymity(k=2), BetaLikeness(sensitive="illness", beta=1))), Known(people.public)
         )
+
+
+# Identifiers that came along where a plan takes all other columns.
+
+OPEN = {
+    "columns": {
+        "name": {"role": "identifier"},
+        "card_*": {"role": "identifier"},
+        "age": {"role": "quasi-identifier"},
+        "ill": {"role": "sensitive"},
+        "note_*": {"role": "other"},
+        "*": {"role": "other"},
+    },
+    "require": [{"model": "k-anonymity", "k": 3}],
+}
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["NAME", " name", "Na me", "na\u200bme", "\uff2e\uff41\uff4d\uff45", "name\u00a0", "Card_1", "AGE", "Ill "],
+)
+def test_a_column_named_as_a_protected_one_is_found_however_its_name_is_written(header):
+    verdicts = sf.audit(pa.table(safe(**{header: list("abcdef")})), Plan.from_dict(OPEN))
+
+    assert strays(verdicts) == [(header, 6)]
+    assert "named as one that the plan protects" in str(verdicts[-1])
+
+
+def test_a_column_that_the_plan_declares_itself_is_published_whatever_others_are_called():
+    columns = {**OPEN["columns"], "Name": {"role": "other"}}
+
+    assert strays(sf.audit(pa.table(safe(Name=list("abcdef"))), Plan.from_dict({**OPEN, "columns": columns}))) == []
+    assert strays(sf.audit(pa.table(safe(names=list("abcdef"), note_1=list("abcdef"))), Plan.from_dict(OPEN))) == []
+
+
+def test_a_source_with_such_a_column_is_refused_and_the_column_is_named():
+    people = pa.table({"name": list("abcdef"), "Name ": list("abcdef"), "age": range(6), "ill": list("xyzxyz")})
+    with pytest.raises(DataError, match=r"1 column\(s\) named as one of the plan.*'Name ' \(as 'name'\)"):
+        sf.anonymize(people, Plan.from_dict(OPEN), seed=1)
+
+
+# What files, frames and descriptions hold beside the table.
+
+
+def test_names_in_the_metadata_of_a_frame_are_counted():
+    about_ages = pa.field("age", pa.string(), metadata={"about": "Ann is 21"})
+    table = pa.table(safe(), pa.schema([about_ages, pa.field("ill", pa.string())], metadata={"people": "Ann, Bob"}))
+
+    verdict = sf.audit(table, Plan.from_dict(OPEN))[-1]
+
+    assert (
+        str(verdict)
+        == "nothing-else FAILS: 'the frame' is a file or frame with metadata that its table does not need (2)"
+    )
+    assert "Ann" not in json.dumps(verdict.as_dict())
+
+
+def test_names_in_the_metadata_of_a_file_are_counted(plan, tmp_path):
+    table = pa.table(safe()).replace_schema_metadata({"people": "Ann, Bob"})
+    pa_parquet.write_table(table, tmp_path / "third.parquet")
+    feather.write_feather(table, tmp_path / "third.feather")
+
+    for name in ("third.parquet", "third.feather"):
+        found = told("audit", tmp_path / name, "--plan", tmp_path / "plan.toml")
+        assert [verdict["satisfied"] for verdict in found["verdicts"]] == [True, False]
+        assert strays(sf.audit(tmp_path / name, plan)) == [(name, 0)]
+        assert "Ann" not in json.dumps(found)
+
+
+def spoil(described, place, value):
+    *above, last = place
+    for key in above:
+        described = described[key]
+    described[last] = value
+
+
+NAMES = {"Ann Roth": 1}
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("notes",), "Ann is 21"),
+        (("columns", "age", "notes"), NAMES),
+        (("columns", "age", "legend"), {"Ann": {"level": 1}}),
+        (("columns", "age", "legend"), {"[20, 28]": {"level": 1, "members": ["Ann"]}}),
+        (("columns", "age", "legend"), {"[20, 28]": {"level": 1, "seen": "Ann"}}),
+        (("columns", "age", "legend"), {"[20, 28]": {"level": "Ann"}}),
+        (("columns", "age", "spans"), {"Ann": {"21": 3}}),
+        (("columns", "age", "domain"), ["Ann"]),
+        (("columns", "age", "shows"), "Ann"),
+        (("columns", "age", "margin"), "Ann"),
+        (("columns", "ill", "base_rates"), {"values": {"x": 1}, "missing": 0, "Ann": 1}),
+        (("columns", "Ann"), {"role": "other"}),
+        (("models",), [{"model": "k-anonymity", "k": 3, "people": "Ann"}]),
+        (("models",), [{"model": "Ann"}]),
+        (("models",), [{"model": "l-diversity", "sensitive": "Ann", "l": 2}]),
+        (("files", "Ann"), "0" * 64),
+        (("prior",), {"Ann": 1}),
+        (("weight",), "Ann"),
+        (("test_only",), "Ann"),
+        (("table",), {"people": "Ann"}),
+    ],
+    ids=str,
+)
+def test_entries_of_a_description_that_nobody_here_writes_are_counted(plan, run, place, value):
+    path = run / "release" / "release.json"
+    described = json.loads(path.read_text(encoding="utf-8"))
+    spoil(described, place, value)
+    path.write_text(json.dumps(described), encoding="utf-8")
+
+    verdicts = sf.audit(run / "release", plan)
+
+    assert [name.split()[0] for name, _ in strays(verdicts)] == ["release.json"]
+    assert "Ann" not in json.dumps([verdict.as_dict() for verdict in verdicts])
+
+
+# Nothing to judge.
+
+
+def all_missing():
+    return pa.table({"age": ["[20, 29]"] * 6, "ill": pa.array([None] * 6, pa.string())})
+
+
+CLOSE = {**OPEN, "require": [{"model": "t-closeness", "sensitive": "ill", "t": 0.2}]}
+BASKETS = {
+    "columns": {"basket": {"role": "items", "kind": "set", "sensitive_items": ["lithium"]}},
+    "require": [{"model": "rho-uncertainty", "column": "basket", "rho": "0.5"}],
+}
+COHERENT = {**BASKETS, "require": [{"model": "hkp-coherence", "column": "basket", "h": 0.5, "k": 2, "p": 1}]}
+CROWDED = {**BASKETS, "require": [{"model": "km-anonymity", "column": "basket", "k": 2, "m": 1}]}
+MASKED = {
+    "columns": {
+        **OPEN["columns"],
+        "ill": {"role": "sensitive", "hierarchy": {"flat": True}, "base_rates": "rates.csv"},
+    },
+    "require": [{"model": "alpha-diversity", "sensitive": "ill", "alpha": 0.5}],
+}
+ALL_MASKED = pa.table({"age": ["[20, 29]"] * 6, "ill": ["*"] * 6})
+
+
+@pytest.mark.parametrize(
+    ("document", "table", "why"),
+    [
+        (OPEN, pa.table(safe()).slice(0, 0), "no row"),
+        (CLOSE, all_missing(), "every cell of 'ill'"),
+        (MASKED, ALL_MASKED, "every cell of 'ill'"),
+        (BASKETS, pa.table({"basket": ["lithum|tea"] * 4}), "shows an item that the plan calls sensitive"),
+        (COHERENT, pa.table({"basket": ["lithum|tea"] * 4}), "shows an item that the plan calls sensitive"),
+        (CROWDED, pa.table({"basket": [""] * 4}), "every cell of 'basket'"),
+    ],
+    ids=["no row", "missing", "masked", "misspelt", "misspelt, coherence", "suppressed"],
+)
+def test_an_audit_that_judged_nothing_says_so_and_does_not_hold(document, table, why, tmp_path):
+    (tmp_path / "rates.csv").write_text("value,weight\nx,1\ny,1\nz,1\n", encoding="utf-8")
+    (verdict,) = sf.audit(table, Plan.from_dict(document, tmp_path))
+
+    assert not verdict.satisfied
+    assert why in verdict.nothing_to_judge
+    assert "NOTHING TO JUDGE" in str(verdict)
+    assert verdict.as_dict()["nothing_to_judge"] == verdict.nothing_to_judge
+
+
+def test_a_release_that_leaves_nothing_to_judge_is_not_made():
+    plan = Plan.from_dict({**BASKETS, "require": [{**BASKETS["require"][0], "rho": "0.001"}]})
+    with pytest.raises(sf.Unsatisfiable, match=r"nothing left to judge for 1 of 1(?s:.*)or drop the column"):
+        sf.anonymize(pa.table({"basket": ["lithium|tea", "lithium|tea", "tea", "tea"]}), plan, seed=1)
+
+
+# What only a search needs.
+
+
+@pytest.mark.parametrize(
+    ("require", "place"),
+    [
+        ([*BASKETS["require"], *CROWDED["require"]], "require[2].model"),
+        ([*COHERENT["require"], *CROWDED["require"]], "require[1].model"),
+        ([{**BASKETS["require"][0], "anonymizer": "mondrian"}], "require[1].anonymizer"),
+    ],
+)
+def test_an_audit_needs_no_search_that_meets_all_requirements(require, place, tmp_path):
+    plan = Plan.from_dict({**BASKETS, "require": require})
+    table = pa.table({"basket": ["a|b", "a|b", "a|lithium", "a|lithium"]})
+
+    assert len(sf.audit(table, plan)) == len(require)
+    assert sf.attack(table, plan)
+    for search in (
+        lambda: sf.anonymize(table, plan),
+        lambda: sf.run(plan, tmp_path / "run"),
+        lambda: sf.sweep(plan, {"column": ["basket"]}, frame=table),
+        plan.explain,
+        plan.searchable,
+    ):
+        with pytest.raises(sf.PlanError) as refused:
+            search()
+        assert place in [problem.place for problem in refused.value.problems]

@@ -85,7 +85,7 @@ ITEMS = {"role": "items", "kind": "set", "sensitive_items": ["x"]}
 )
 def test_a_problem_of_a_requirement_stands_where_that_stands(columns, require, place):
     with pytest.raises(PlanError) as refused:
-        Plan.from_dict({"columns": columns, "require": require})
+        Plan.from_dict({"columns": columns, "require": require}).searchable()
 
     places = [problem.place for problem in refused.value.problems]
     assert place in places

@@ -14,7 +14,7 @@ from wrong_plans import WRONG, asking, masked, plan
 @pytest.mark.parametrize(("document", "place"), WRONG, ids=[f"{i}-{place}" for i, (_, place) in enumerate(WRONG)])
 def test_a_problem_carries_its_place(document, place):
     with pytest.raises(PlanError) as caught:
-        Plan.from_dict(document)
+        Plan.from_dict(document).searchable()
 
     problems = caught.value.problems
     assert place in [problem.place for problem in problems], problems

@@ -34,7 +34,7 @@ def changed(**parts):
 
 def problems_of(document):
     with pytest.raises(PlanError) as caught:
-        Plan.from_dict(document)
+        Plan.from_dict(document).searchable()
     return caught.value.problems
 
 
@@ -152,7 +152,7 @@ def test_an_anonymizer_that_cannot_meet_a_requirement_is_refused_with_those_that
     require = [{"model": "k-anonymity", "k": 2, "anonymizer": "term-suppression"}]
 
     with pytest.raises(PlanError, match=r"term-suppression, which cannot meet it. Use 'local-recoding', 'mondrian'"):
-        Plan.from_dict({"columns": {"job": GOOD["columns"]["job"]}, "require": require})
+        Plan.from_dict({"columns": {"job": GOOD["columns"]["job"]}, "require": require}).searchable()
 
 
 def test_two_anonymizers_for_one_stage_are_refused():
@@ -161,4 +161,4 @@ def test_two_anonymizers_for_one_stage_are_refused():
     ]
 
     with pytest.raises(PlanError, match="different anonymizers"):
-        Plan.from_dict({"columns": {"job": GOOD["columns"]["job"]}, "require": require})
+        Plan.from_dict({"columns": {"job": GOOD["columns"]["job"]}, "require": require}).searchable()

@@ -11,7 +11,7 @@ def test_nothing_on_it_was_counted_in_the_original(facts):
     assert facts["source"]["sha256"] not in page
     assert "reached" not in page
     assert all(
-        set(card) == {"title", "parameters", "promise", "limit", "satisfied"}
+        set(card) == {"title", "parameters", "promise", "limit", "satisfied", "stamp"}
         for card in certificate_of(facts)["promises"]
     )
 

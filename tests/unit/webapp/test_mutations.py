@@ -22,6 +22,7 @@ from starlette.responses import HTMLResponse
 from starlette.testclient import TestClient
 
 import sfumato as sf
+from sfumato import disk
 from sfumato.webapp import guard, jobs, project, server, showing
 from sfumato.webapp.guard import Session
 from sfumato.webapp.pages import opening, runs, start
@@ -271,6 +272,16 @@ def no_link_leads_out_of_a_root(folder):
     (folder / "inside.csv").symlink_to(outside)
     with visited(folder) as browser:
         assert "no file at this path" in browser.fill("/open/reading", path="inside.csv").text
+
+
+@guards("S7", sets(disk, "lies_within", lambda path, roots: True))
+def no_plan_names_a_file_outside_of_a_root(folder):
+    (folder.parent / f"{folder.name}-named.csv").write_text("Bern;TOPSECRET;*\nChur;TOPSECRET;*\n", encoding="utf-8")
+    town = f'[columns.town]\nhierarchy = "../{folder.name}-named.csv"\n'
+    plan = (folder / "plan.toml").read_text(encoding="utf-8").replace("[columns.town]\n", town)
+    (folder / "plan.toml").write_text(plan, encoding="utf-8")
+    with visited(folder) as browser:
+        assert "TOPSECRET" not in browser.get("/plans/plan.toml/columns/2/hierarchy?show=yes").text
 
 
 @guards(

@@ -102,6 +102,7 @@ def _labels_at(column: CodedColumn, ladder: Ladder, known: CodedColumn) -> NDArr
     spans = zip(population_tree.labels, population_tree.first.tolist(), population_tree.last.tolist(), strict=True)
     below = {label: slice(first, last + 1) for label, first, last in reversed(list(spans))}
     same = known.hierarchy.same if known.hierarchy else {}
+    below[ROOT] = slice(0, len(known.labels) - (known.missing >= 0))  # a group of all values has no missing one
     below |= {label: below[only] for label, only in same.items() if only in below}
     below[ROOT] = slice(0, len(known.labels))
     found = np.full((len(ladder.node), len(known.labels)), -1, dtype=np.int32)

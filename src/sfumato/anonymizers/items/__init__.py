@@ -11,13 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace, side_by_side
+from sfumato.anonymizers.dependence import HidesCells
 from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows, starts_of
 from sfumato.data.recoding import Recoding
 from sfumato.data.terms import without
 from sfumato.errors import DataError, PolicyError
 from sfumato.kernels.items.supports import Baskets, Bound, item_codes, make_baskets, make_bound
 from sfumato.models.base import Policy, PrivacyModel
+from sfumato.models.hkp_coherence import HkpCoherence
+from sfumato.models.km_anonymity import KmAnonymity
 from sfumato.models.rho_uncertainty import RhoUncertainty
+from sfumato.parameters import parametrized
 
 Kept = NDArray[np.bool_]  # (o,): which occurrences of a column are published
 Job = TypeVar("Job")  # what is to be done with a column
@@ -35,7 +39,8 @@ class Task:
     classes: NDArray[np.int64] | None = None  # where classes begin, and the end, when each must be safe by itself
 
 
-class ColumnByColumn(Anonymizer, Protocol[Job]):
+@parametrized
+class ColumnByColumn(HidesCells, Protocol[Job]):
     """An anonymizer of columns of items, one after the other."""
 
     phase: ClassVar[Phase] = Phase.ITEMS
@@ -46,6 +51,12 @@ class ColumnByColumn(Anonymizer, Protocol[Job]):
 
     def done(self, job: Job, workplace: Workplace) -> tuple[CodedSets, dict[str, Any]]:
         """Return a column as it is published, and what there is to say about it."""
+
+    def bound(self, policy: Policy) -> Fraction:
+        """Return the smallest rho, h, or share of one record in k."""
+        rhos = [model.exact_rho for model in policy.of(RhoUncertainty)]
+        shares = [model.exact_h for model in policy.of(HkpCoherence)]
+        return min([*rhos, *shares, *(Fraction(1, model.k) for model in policy.of(KmAnonymity))])
 
     def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
         """Raise what is wrong with a column."""

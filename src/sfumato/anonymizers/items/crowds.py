@@ -34,6 +34,7 @@ class Crowds:
     secret_start: NDArray[np.int64]  # (n + 1,)
     secret: NDArray[np.int32]  # sensitive items that stay, 0 to n_secrets - 1
     secret_items: NDArray[np.int64]  # (n_secrets,): their codes in the column
+    n_secret_suppressed: int  # occurrences of sensitive items that go: too many records of a class have them
     group_of: NDArray[np.int64]  # (n,): records that must keep the promise among themselves
     k: int
     m: int
@@ -73,6 +74,7 @@ class Crowds:
             "records": int(rows.size),
             "occurrences": int(self.leaf.size),
             "withheld": int((~shown).sum()),
+            "sensitive_withheld": self.n_secret_suppressed,
             "generalized": int((loss[shown] > 0).sum()),
             "loss": float(loss.mean()) if loss.size else 0.0,
         }
@@ -135,22 +137,43 @@ def _task(
     n_records = int(keep_row.sum())
 
     group_of = np.zeros(n_records, dtype=np.int64)
+    secret_record, secret_number = record_of[hidden], number_of[items[hidden]]
+    n_secrets = secret_record.size
     if within_classes and dataset.quasi_identifiers:
         group_of = row_classes(dataset, before)[keep_row].astype(np.int64)
+        stays = _at_most(share, group_of, secret_record, secret_number)
+        secret_record, secret_number = secret_record[stays], secret_number[stays]
     return Crowds(
         column=column,
         keep_row=keep_row,
         tree=tree,
         start=starts_of(np.bincount(record_of[~hidden], minlength=n_records)),
         leaf=code_of[items[~hidden]][public].astype(np.int32),
-        secret_start=starts_of(np.bincount(record_of[hidden], minlength=n_records)),
-        secret=number_of[items[hidden]].astype(np.int32),
+        secret_start=starts_of(np.bincount(secret_record, minlength=n_records)),
+        secret=secret_number.astype(np.int32),
         secret_items=np.flatnonzero(secret),
+        n_secret_suppressed=n_secrets - secret_record.size,
         group_of=group_of,
         k=k,
         m=m,
         share=share,
     )
+
+
+def _at_most(
+    share: Fraction, group_of: NDArray[np.int64], record: NDArray[np.int64], item: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which occurrences of items stay, so that at most a share of the records of each group has the same one.
+
+    An attacker may know the group, and no item. `record` and `item` are those of each occurrence, (o,).
+    """
+    most = np.array([size * share.numerator // share.denominator for size in np.bincount(group_of).tolist()] + [0])
+    key = group_of[record] * (int(item.max(initial=0)) + 1) + item
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.diff(key[order], prepend=-1))  # where the next item, or group, begins
+    place = np.empty(key.size, dtype=np.int64)
+    place[order] = np.arange(key.size) - np.repeat(first, np.diff(np.append(first, key.size)))
+    return np.asarray(place < most[group_of[record]])
 
 
 def _tree(dataset: Dataset, column: CodedSets, secret: NDArray[np.bool_]) -> tuple[Tree, NDArray[np.int64]]:

@@ -8,6 +8,7 @@ as they are and others masked. The loops are in kernels/masks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.boxes import of_all_rows
 from sfumato.anonymizers.conditions import refuse_bare
+from sfumato.anonymizers.dependence import HidesCells
 from sfumato.anonymizers.joining import coarser
 from sfumato.anonymizers.masking import search as searching
 from sfumato.anonymizers.masking.columns import MaskingModel, Sensitive, alphas, axes_of, distinct_of_rows, in_words
@@ -37,7 +39,7 @@ SEARCHES = ("best", "fast", "paper")
 
 
 @parametrized
-class Masking(Anonymizer):
+class Masking(HidesCells):
     """Publish labels instead of quasi-identifiers and of sensitive values; no row is dropped.
 
     `best` cuts classes in the cheapest way, masks row by row, and solves a linear program for each class (for those
@@ -86,6 +88,11 @@ class Masking(Anonymizer):
                 'Choose search = "best" or "fast", or leave avoid_vacuous out.',
                 at="avoid_vacuous",
             )
+
+    def bound(self, policy: Policy) -> Fraction:
+        """Return the smallest alpha."""
+        models: tuple[MaskingModel, ...] = (*policy.of(MultiDiversity), *policy.of(AlphaDiversity))
+        return min(alpha for model in models for alpha in alphas(model) if alpha is not None)
 
     def counts_with(self, policy: Policy) -> bool:
         """Whether equal rows may be held once."""

@@ -112,7 +112,7 @@ class Microaggregation(Anonymizer):
 
 def _points(columns: tuple[CodedColumn, ...], distinct: DistinctRows) -> Floats:
     """Return each distinct row as a point: numbers by value, words by their place in the hierarchy; (u, dimensions)."""
-    found = []
+    found = [] if columns else [np.zeros(len(distinct.weight))]
     for position, (column, weight) in enumerate(zip(columns, weights_of(columns), strict=True)):
         codes = distinct.codes[:, position]
         at = column.values[codes] if column.values is not None else codes.astype(np.float64)

@@ -60,14 +60,15 @@ class Randomization(CellByCell[Parameters]):
     def public_of(self, column: HiddenColumn, how: Parameters, policy: Policy) -> dict[str, Any]:
         """Return what release.json says of a column."""
         about = {"eta": how.eta, "p": float(how.p), **_asked(column, policy)}
-        return about if how.epsilon is None else {**about, "epsilon": how.epsilon}
+        epsilon = _epsilon(column, how, policy)
+        return about if epsilon is None else {**about, "epsilon": epsilon}
 
     def facts_of(self, column: HiddenColumn, how: Parameters, policy: Policy) -> dict[str, Any]:
         """Return what the holder's report says of a column."""
         return {
             "eta": how.eta,
             "p": float(how.p),
-            "epsilon": how.epsilon,
+            "epsilon": _epsilon(column, how, policy),
             "expected_l2": how.expected_l2(int(column.occurrences.sum())),
             "domain": "declared" if column.declared else "data",
             "published": "as it is" if how.in_clear else "whole domain" if how.eta == column.d else "sets",
@@ -87,7 +88,12 @@ def _closeness(column: HiddenColumn, model: SensitiveQidCloseness) -> Closeness:
     t = Fraction(model.t[column.name])
     if model.prior == "any":
         return Closeness(t, None)
-    return Closeness(t, column.counts(), edges_of(column, model.distance))
+    return Closeness(t, column.prior(), edges_of(column, model.distance))
+
+
+def _epsilon(column: HiddenColumn, how: Parameters, policy: Policy) -> float | None:
+    """Return the local differential privacy of a cell; None where p depends on the data, which it then tells of."""
+    return None if column.rates is None and column.knows_table(policy) else how.epsilon
 
 
 def _asked(column: HiddenColumn, policy: Policy) -> dict[str, Any]:

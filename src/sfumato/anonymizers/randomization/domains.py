@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Phase, RowByRow, RowWork, Workplace
-from sfumato.anonymizers.randomization.dependence import ROWS, Candidate, Dependence, dependences
+from sfumato.anonymizers.dependence import about_dependence, refusal
+from sfumato.anonymizers.randomization.dependence import ROWS, Candidate, dependences
 from sfumato.anonymizers.randomization.parameters import Edges, hierarchical, ordered
+from sfumato.data.base_rates import BaseRates, read_base_rates
 from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, visible_labels
 from sfumato.data.encoding import encode_column
@@ -23,9 +26,10 @@ from sfumato.errors import DataError, Problem, Unsatisfiable
 from sfumato.models.base import Policy, plain_number
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
-from sfumato.parameters import Takes, parameter, parametrized
+from sfumato.parameters import parametrized
 
 ROOM = 1 << 32  # bytes that the sets of one column may take
+STEP = 10  # rows that one step of the public grid of counts has at least
 
 How = TypeVar("How")  # what is chosen for a column
 
@@ -40,6 +44,7 @@ class HiddenColumn:
     place_of: NDArray[np.int32]  # (v,): where each code stands in the domain
     domain: tuple[str, ...]
     declared: bool
+    rates: BaseRates | None = None  # how common values are, where the plan gives a table; None: as in the data
 
     @classmethod
     def of(cls, dataset: Dataset, name: str) -> HiddenColumn:
@@ -56,6 +61,8 @@ class HiddenColumn:
             place_of=np.array([place_of[label] for label in labels], dtype=np.int32),
             domain=domain,
             declared=spec.domain is not None,
+            # A marker of missing values is a value of the domain like any other.
+            rates=read_base_rates(spec.base_rates, (), of_plan=True) if spec.base_rates is not None else None,
         )
         if empty_bit_sets(1, len(domain)).nbytes * dataset.n_rows > ROOM:
             raise DataError(
@@ -74,6 +81,29 @@ class HiddenColumn:
         counts = np.zeros(self.d, dtype=np.int64)
         counts[self.place_of] = self.occurrences
         return counts
+
+    def prior(self) -> NDArray[np.int64]:
+        """Return how common each value is before the release, (d,): base rates of the plan, else counts on the grid."""
+        if self.rates is None:
+            return on_public_grid(self.counts())
+        weights = np.array([self.rates.weight.get(value, 0) for value in self.domain], dtype=np.int64)
+        if without := int((weights == 0).sum()):
+            raise DataError(
+                f"The base rates of column {self.name!r} give no weight to {without:,} of the {self.d:,} values of its "
+                "domain: nothing can be said about the belief in these.\nGive each value a weight above 0."
+            )
+        return weights
+
+    def knows_table(self, policy: Policy) -> bool:
+        """Whether a requirement takes the shares of the column as known beforehand."""
+        return any(self.name in model.t and model.prior == "table" for model in policy.of(SensitiveQidCloseness))
+
+    def public_prior(self, policy: Policy) -> dict[str, Any]:
+        """Return the prior as release.json states it; nothing where no requirement has one."""
+        if not self.knows_table(policy):
+            return {}
+        weight = dict(zip(self.domain, self.prior().tolist(), strict=True))
+        return {"base_rates": BaseRates(weight=weight).as_dict()}
 
     def least(self, policy: Policy) -> int:
         """Return how many values each cell must show, or raise when the domain has no more than are asked for."""
@@ -113,6 +143,20 @@ class HiddenColumn:
             separator=self.spec.separator,
             spec=self.spec,
         )
+
+
+def on_public_grid(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return one weight for each begun step of a count; steps depend on the number of rows alone.
+
+    A step has as many rows as the square root of all rows, at least 10: about the standard error of a count, so finer
+    counts would describe these rows only. Counts are rounded up, so that no prior is much below the share of a value: a
+    cell that shows a rare value would otherwise tell an attacker who knows exact shares far more than t allows.
+
+    >>> on_public_grid(np.array([151, 30, 11, 7, 1, 0])).tolist()
+    [11, 3, 1, 1, 1, 1]
+    """
+    step = max(STEP, math.isqrt(int(counts.sum())))
+    return np.asarray(1 + counts // step, dtype=np.int64)
 
 
 def _domain(column: CodedColumn, spec: ColumnSpec, markers: Sequence[str]) -> tuple[str, ...]:
@@ -186,13 +230,7 @@ class CellByCell(RowByRow, Protocol[How]):
     phase: ClassVar[Phase] = Phase.CELLS
     by_all_rows: ClassVar[bool] = True  # whether cells are drawn, and judged, by how common values are in all rows
 
-    dependence: str = parameter(
-        Takes.CHOICE,
-        "Columns that give one another away",
-        "What to do about a randomized column that could be read off from another.",
-        default="refuse",
-        choices=("refuse", "allow"),
-    )
+    dependence: str = about_dependence("a randomized column")
 
     def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
         """Yield that rows may be dropped before."""
@@ -224,7 +262,11 @@ class CellByCell(RowByRow, Protocol[How]):
             **dependence_facts(some, published, policy.judged_columns, workplace.rng, refused_by),
         }
         public = {
-            column.name: {"domain": list(column.domain), **self.public_of(column, how, policy)}
+            column.name: {
+                "domain": list(column.domain),
+                **self.public_of(column, how, policy),
+                **column.public_prior(policy),
+            }
             for column, how in chosen
         }
         return Hiding(self, chosen, facts, public)
@@ -277,7 +319,14 @@ def dependence_facts(
     """
     search = dependences(_candidates(some, published, names, rng))
     if search.found and refused_by is not None:
-        raise Unsatisfiable(_refusal(search.found, refused_by))
+        told = len({each.told for each in search.found})
+        raise refusal(
+            f"{told} randomized column(s)",
+            list(map(str, search.found)),
+            'Publishing all of them would let anyone intersect them. Drop one (role = "identifier"), join them into '
+            "one column",
+            refused_by,
+        )
     return {
         "dependences": [
             {"known": ", ".join(each.known), "told": each.told, "strength": round(each.strength, 3)}
@@ -285,17 +334,6 @@ def dependence_facts(
         ],
         "looked_for": str(search),
     }
-
-
-def _refusal(found: Sequence[Dependence], anonymizer: str) -> str:
-    first = "; ".join(map(str, found[:5]))
-    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-    told = len({each.told for each in found})
-    return (
-        f"{told} randomized column(s) could be read off from others: {first}{more}.\n"
-        'Publishing all of them would let anyone intersect them. Drop one (role = "identifier"), join them into one '
-        f'column, or accept it by name: [anonymizers.{anonymizer}] dependence = "allow".'
-    )
 
 
 def _candidates(

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.anonymizers.base import Anonymizer, Crowding, Divides, Phase, Workplace
 from sfumato.anonymizers.boxes import node_losses
+from sfumato.anonymizers.dependence import HidesCells
 from sfumato.anonymizers.term_suppression import search as searching
 from sfumato.anonymizers.term_suppression.by_class import TermsByClass
 from sfumato.anonymizers.term_suppression.conditions import (
@@ -41,7 +43,7 @@ SEARCHES = ("exact", "adaptive", "dfs")
 
 
 @parametrized
-class TermSuppression(Anonymizer):
+class TermSuppression(HidesCells):
     """Remove terms at the least cost, group by group; a step before, or equal quasi-identifiers, make the groups."""
 
     name: ClassVar[str] = "term-suppression"
@@ -119,6 +121,11 @@ class TermSuppression(Anonymizer):
                     'Only search = "exact" works with it.',
                     at=option,
                 )
+
+    def bound(self, policy: Policy) -> Fraction:
+        """Return the highest belief, or the farthest that one may move."""
+        highest = [model.exact_c / (1 + model.exact_c) for model in policy.of(QSDiversity)]
+        return min([*highest, *(model.exact_t for model in policy.of(QSCloseness))])
 
     def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
         """Yield that there are no cuts to take back."""

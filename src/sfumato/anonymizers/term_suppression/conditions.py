@@ -190,10 +190,19 @@ def terms_condition(
     condition = ask_terms(terms_of(dataset, names).sets, knowledge, workplace.public.belief, asked)
     everybody = np.arange(dataset.n_rows) if rows is None else rows
     if everybody.size and not condition.hold(everybody, np.array([0, everybody.size])).all():
+        unexplained = int((~condition.records.linked[everybody]).sum())
+        if knowledge.forbids and unexplained:
+            raise Unsatisfiable(
+                f"{', '.join(in_words(model) for model in asked)} was asked for, but no sensitive label explains "
+                f"{unexplained:,} of {everybody.size:,} records, and no group may have such a record as long as no "
+                f'term is removed: [knowledge] unlinked = "{knowledge.unlinked}".\n'
+                'Decide what these records count: unlinked = "linked" or "zero". Or let terms be removed: '
+                'anonymizer = "term-suppression".'
+            )
         raise Unsatisfiable(
             f"{', '.join(in_words(model) for model in asked)} does not even hold for all {everybody.size:,} rows as "
             f"one group, so no way to form groups satisfies it as long as no term is removed.\n"
-            f"{_nearest(condition, asked)}"
+            f"{_nearest(condition, asked, knowledge.unlinked)}"
             'Ask for less, or let terms be removed: anonymizer = "term-suppression".'
         )
     return condition
@@ -260,9 +269,10 @@ def in_words(model: TermModel) -> str:
     return f"{model.name} (t={plain_number(model.exact_t)})"
 
 
-def _nearest(condition: TermsAsked, asked: Sequence[TermModel]) -> str:
+def _nearest(condition: TermsAsked, asked: Sequence[TermModel], unlinked: str) -> str:
     """Return what the whole table reaches."""
-    belief = np.sort(estimate_prior(condition.records))[::-1]
+    whole = estimate_prior(condition.records, unlinked)
+    belief = np.sort(whole)[::-1]
     rest = np.cumsum(belief[::-1])[::-1]
     found = []
     for model in asked:
@@ -270,7 +280,7 @@ def _nearest(condition: TermsAsked, asked: Sequence[TermModel]) -> str:
             reached = int((belief[0] <= float(model.exact_c) * rest).sum())
             found.append(f"All rows together reach l = {reached:,} with this c. ")
         elif model.distance == EUCLIDEAN:
-            distance = float(np.linalg.norm(estimate_prior(condition.records) - condition.belief))
+            distance = float(np.linalg.norm(whole - condition.belief))
             found.append(f"All rows together are {distance:.4g} away from the prior. ")
     return "".join(found)
 

@@ -22,6 +22,7 @@ import pyarrow.csv as pa_csv
 from sfumato.data.files import text
 from sfumato.data.files.blanks import Blanks, follow_separators
 from sfumato.data.files.columns import Apart, Texts
+from sfumato.data.files.preamble import lines_above, no_such_line
 from sfumato.data.files.room import POOL, give_back
 from sfumato.data.files.source import Format, Found, Reading, Source, checked_names, kept_names, without_rows
 from sfumato.data.files.spelling import Spelling, first_cells, looks_like_a_record
@@ -66,12 +67,21 @@ def layout_of(source: Source, form: Format) -> Layout:
     # Only the header must be right here: columns that are dropped may hold anything.
     content = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape").decode(head[start:])
     hint = _HINT.match(content)
+    lines = 0  # that stand above the table
     if hint is not None:
-        start, content = start + len(hint[0].encode()), content[hint.end() :]
+        lines, start, content = 1, start + len(hint[0].encode()), content[hint.end() :]
     if not content.strip():
         raise DataError(f"{path} is empty.\nA table needs a header and at least one row.")
     separator = _separator_of(source, form, content, hint)
     mark = str(separator.value)
+    header_row = _header_row_of(source, content, mark, lines)
+    if (skipped := int(header_row.value) - lines - 1) > 0:
+        above = "".join(islice(_lines(content), skipped))
+        lines, start = lines + skipped, start + len(above.encode(errors="surrogateescape"))
+        content = content[len(above) :]
+        if source.header_row is not None:  # what stands above may have any separator
+            separator = _separator_of(source, form, content, hint)
+            mark = str(separator.value)
     blanks = follow_separators(head[start:], mark)
     if blanks:
         separator = replace(separator, reason=f"{separator.reason}; blanks follow each, and are left out")
@@ -98,10 +108,10 @@ def layout_of(source: Source, form: Format) -> Layout:
         separator=mark,
         names=tuple(checked_names(names, path)),
         header_size=start + len(header.encode()),
-        header_lines=header_lines + (hint is not None),
+        header_lines=header_lines + lines,
         encoding=str(encoding.value),
         records=tuple(records),
-        found=(encoding, separator, named),
+        found=(encoding, separator, named, *[header_row][: skipped > 0]),
         blanks=blanks,
         ends_empty=ends_empty,
     )
@@ -129,6 +139,23 @@ def _separator_of(source: Source, form: Format, content: str, hint: re.Match[str
             "The separator of a CSV file is one character, such as a comma, a semicolon or a tab."
         )
     return Found("separator", given, "the plan says so")
+
+
+def _header_row_of(source: Source, content: str, separator: str, lines: int) -> Found:
+    """Return on which line the names of columns stand, `lines` of which came before the content."""
+    if source.header_row is not None:
+        if not any(map(str.strip, islice(_lines(content), max(source.header_row - lines - 1, 0), None))):
+            raise no_such_line(source, "nothing stands there or below")
+        return Found("header_row", source.header_row, "the plan says so")
+    rows, ends = [], [0]
+    if source.header is None:
+        reader = csv.reader(_lines(content), delimiter=separator, skipinitialspace=True)
+        with contextlib.suppress(csv.Error):
+            for row in islice(reader, _LOOKED_AT):
+                rows.append(row)
+                ends.append(reader.line_num)
+    above = lines_above(rows)
+    return Found("header_row", lines + ends[above] + 1, "the lines above have fewer cells, and are left out")
 
 
 def _lines(content: str, start: int = 0) -> Iterator[str]:
@@ -183,8 +210,8 @@ def _guess_separator(text: str) -> str:
         if widths[0] > 1 and (even, widths[0]) > best:
             best, found = (even, widths[0]), separator
         usual = max(set(widths), key=widths.count)
-        if best == (0.0, 1) and usual > 1 and 2 * widths.count(usual) > len(widths):
-            found = separator  # something stands above the names of the columns, which whoever reads on will say
+        if 2 * best[0] < 1 < usual and 2 * widths.count(usual) > len(widths):
+            found = separator  # something stands above the names of the columns
     return found
 
 
@@ -330,7 +357,8 @@ def _uneven(source: Source, layout: Layout, records: _Records) -> DataError:
         f"fewer cells than its header of {len(layout.names)}.\n"
         f"The first is {f'on line {line:,}' if line else f'number {number:,} behind the header'}, with {cells}.\n"
         + (
-            "Delete what stands above the line that names the columns, or give the separator in the plan."
+            "Say which line names the columns: [source] header_row = 3 (for `sfumato init`: --header-row 3), or give "
+            "the separator."
             if len(layout.names) == 1
             else f"Put cells that contain the separator {layout.separator!r} into quotes, or give the separator in the "
             "plan."

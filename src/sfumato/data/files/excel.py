@@ -8,12 +8,13 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from sfumato.data.files.columns import Texts
 from sfumato.data.files.csv import header_of
+from sfumato.data.files.preamble import lines_above, no_such_line
 from sfumato.data.files.source import Found, Reading, Source, checked_names, kept_names, needed, without_rows
 from sfumato.data.files.spelling import Spelling, first_cells
 from sfumato.data.hierarchy import some
@@ -26,6 +27,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, Runti
 _COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")  # files of Excel before 2007 are little file systems
 # A cell with a formula of which nobody wrote what it comes to: neither a number nor, with a type, a text.
 _NOT_WORKED_OUT = re.compile(rb"<c\b(?![^>]*\st=)[^>]*>\s*<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>|</c>)")
+_ROW = re.compile(rb"<table:table-row\b(?:[^>]*/>|.*?</table:table-row>)", re.S)  # of LibreOffice
 _PROGRAMS = "_VBA_PROJECT_CUR".encode("utf-16-le")  # and keep programs in a folder of this name
 
 
@@ -67,7 +69,21 @@ def how_excel(source: Source) -> tuple[Found, ...]:
     sheet = _Sheet(source)
     spelling = sheet.spelling(sheet.names)
     chosen = Found("sheet", sheet.name, "the plan says so" if source.sheet else "no other has content")
-    return chosen, sheet.named, spelling.decimal, spelling.dates
+    row = [sheet.header_row] if int(sheet.header_row.value) > 1 else []
+    return chosen, sheet.named, *row, spelling.decimal, spelling.dates
+
+
+class _Merged(NamedTuple):
+    """A range of merged cells."""
+
+    first: int
+    first_column: int
+    last: int
+    last_column: int
+
+    def moved(self, rows: int, columns: int) -> _Merged:
+        """Return the range in lines that begin with so many rows and columns less."""
+        return _Merged(self.first - rows, self.first_column - columns, self.last - rows, self.last_column - columns)
 
 
 class _Sheet:
@@ -81,7 +97,9 @@ class _Sheet:
             with calamine.load_workbook(str(source.path)) as book:
                 self.name = self._chosen(book, source)
                 sheet = book.get_sheet_by_name(self.name)
-                merged = len(sheet.merged_cell_ranges or ()) or _merged_in_open_document(source.path, self.name)
+                start = sheet.start or (0, 0)
+                ranges = [_Merged(*first, *last) for first, last in sheet.merged_cell_ranges or ()]
+                merged = ranges or _merged_in_open_document(source.path, self.name)
                 lines = sheet.to_python()
         except (calamine.CalamineError, *_DAMAGED) as error:
             locked = isinstance(error, calamine.PasswordError)
@@ -90,19 +108,43 @@ class _Sheet:
                 + ("locked with a password.\nSave" if locked else "something else, damaged or cut off.\nSave")
                 + " it again as .xlsx."
             ) from None
-        if merged:
+        merged = [each.moved(*start) for each in merged]
+        for each in merged:  # a name that reaches down from the groups above is the name of its column
+            inside = 0 <= each.first < each.last < len(lines) and 0 <= each.first_column < len(lines[0])
+            if inside and each.first_column == each.last_column:
+                lines[each.last][each.first_column] = lines[each.first][each.first_column]
+        self.header_row = self._header_row(lines, merged, start[0])
+        at = int(self.header_row.value) - 1 - start[0]
+        if below := sum(
+            each.last > at or (each.last == at and each.first_column < each.last_column) for each in merged
+        ):
             raise DataError(
-                f"{source.path} has {merged:,} merged ranges of cells in sheet {self.name!r}: it cannot be told which "
-                "records they belong to.\nUnmerge them, and give every record its own cells."
+                f"{source.path} has {below:,} merged ranges of cells in sheet {self.name!r}: it cannot be told which "
+                "records they belong to.\nUnmerge them, and give every record its own cells. If all of them stand "
+                "above the names of columns, say where these are: [source] header_row."
             )
-        rows = [line for line in lines if any(map(_text, line))]
+        rows = [line for line in lines[max(at, 0) :] if any(map(_text, line))]
         if not rows:
             raise DataError(f"{source.path} has no content in sheet {self.name!r}.\nName another: [source] sheet.")
-        first, *below = ([_text(cell) for cell in row] for row in rows[:1000])
-        self.named = header_of(source, first, below)
+        first, *below_it = ([_text(cell) for cell in row] for row in rows[:1000])
+        self.named = header_of(source, first, below_it)
         names = first if self.named.value else [f"column_{number + 1}" for number in range(len(first))]
         self.names = checked_names(names, source.path)
         self.records: Sequence[Sequence[Any]] = rows[1:] if self.named.value else rows  # text, numbers, dates ...
+
+    def _header_row(self, lines: Sequence[Sequence[Any]], merged: Sequence[_Merged], start: int) -> Found:
+        """Return in which row of the sheet the names of columns stand."""
+        if self.source.header_row is not None:
+            if not any(_text(cell) for line in lines[max(self.source.header_row - 1 - start, 0) :] for cell in line):
+                raise no_such_line(self.source, "nothing stands there or below")
+            return Found("header_row", self.source.header_row, "the plan says so")
+        if self.source.header is not None:
+            return Found("header_row", start + 1, "the plan says so")
+        wide = {
+            row for each in merged if each.first_column < each.last_column for row in range(each.first, each.last + 1)
+        }
+        above = lines_above([[_text(cell) for cell in line] for line in lines[:1000]], wide)
+        return Found("header_row", start + above + 1, "the rows above have fewer cells, and are left out")
 
     def spelling(self, kept: Sequence[str]) -> Spelling:
         """Return how cells that are text spell numbers and dates; those that are numbers or dates need no spelling."""
@@ -138,6 +180,12 @@ class _Sheet:
         return filled[0]
 
 
+def used_sheets(source: Source) -> list[str]:
+    """Return the names of the sheets with content, hidden ones among them."""
+    with needed("python_calamine", EXTRA, source.path).load_workbook(str(source.path)) as book:
+        return [name for name in book.sheet_names if _has_content(book, name)]
+
+
 def _has_macros(path: Path) -> bool:
     """Whether a workbook holds programs: of Excel, packed or as before 2007, or of LibreOffice."""
     if zipfile.is_zipfile(path):
@@ -155,18 +203,22 @@ def _parts(path: Path, start: str) -> Iterator[bytes]:
             yield from (parts.read(name) for name in parts.namelist() if name.startswith(start) and name[-4:] == ".xml")
 
 
-def _merged_in_open_document(path: Path, name: str) -> int:
-    """Return how many cells of a sheet are covered by others, where a workbook is one of LibreOffice."""
+def _merged_in_open_document(path: Path, name: str) -> list[_Merged]:
+    """Return the cells of a sheet that are covered by others, each from the cell to its left, in LibreOffice."""
     from xml.sax.saxutils import quoteattr  # loads what speaks to the network, for nobody else
 
     table = re.compile(
         rb"<table:table [^>]*table:name=" + re.escape(quoteattr(name).encode()) + rb".*?</table:table>", re.S
     )
-    return sum(
-        found[0].count(b"<table:covered-table-cell")
-        for part in _parts(path, "content")
-        for found in table.finditer(part)
-    )
+    found: list[_Merged] = []
+    row = 0
+    for part in _parts(path, "content"):
+        for line in (line for sheet in table.finditer(part) for line in _ROW.finditer(sheet[0])):
+            # Each counts as two cells side by side: nobody takes it for a name that reaches down.
+            found += [_Merged(row, 0, row, 1)] * line[0].count(b"<table:covered-table-cell")
+            repeated = re.search(rb'^[^>]*table:number-rows-repeated="(\d+)"', line[0])
+            row += int(repeated[1]) if repeated else 1
+    return found
 
 
 def _has_content(book: Any, name: str) -> bool:

@@ -12,7 +12,7 @@ add up to.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,17 +22,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from sfumato.data.description import is_description
+from sfumato.data.description import entries_not_ours, is_description
 from sfumato.data.files import Source, digest, fitted, read_columns, read_digested
 from sfumato.data.files.csv_release import Dialect, rows_at_once, write_csv
 from sfumato.data.files.databases.connections import place_of
 from sfumato.data.files.export import write_excel, write_stat
+from sfumato.data.files.metadata import needless_in
 from sfumato.data.files.source import parts_of
 from sfumato.data.hierarchy import some
 from sfumato.data.once import seen_once
 from sfumato.data.release import FORMAT, Release, describe_columns
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema
-from sfumato.data.strays import Stray, StrayKind, stray_columns
+from sfumato.data.strays import Stray, StrayKind, stray_columns, stray_entries
 from sfumato.disk import read_numbered, unwritable
 from sfumato.errors import DataError, OutputError
 from sfumato.progress import SILENT, Progress
@@ -179,8 +180,10 @@ def read_release(
                 f"{path} was asked for as a release, but has no {DESCRIPTION} that says what its columns are.\n"
                 "Name the folder that `sfumato anonymize` wrote."
             )
-        source = Source(path, missing=schema.missing)
+        source = Source(path, missing=schema.missing, header_row=1)  # lines above a header are published, too
         if like is not None:
+            row = like.header_row if like.file is not None and like.file.resolve() == path.resolve() else None
+            like = replace(like, header_row=row or 1)
             source = _readable_by(schema, replace(like, path=path, format=None, missing=schema.missing, of_plan=False))
         return _read_as_release(source, schema, {}, progress)
     description = read_description(folder)
@@ -189,11 +192,24 @@ def read_release(
     source = Dialect.of(description).read(replace(source, missing=schema.missing))
     release = _read_as_release(source, schema, description, progress, once=once)
     digests = {part.name: digest(part) for part in parts_of(source.path)} if source.path.is_dir() else {}
-    return replace(release, strays=(*release.strays, *strays_in(folder, description, digests, release.total)))
+    return replace(release, strays=(*release.strays, *strays_in(folder, description, digests, schema, release)))
 
 
-def strays_in(folder: Path, description: Mapping[str, Any], digests: Mapping[str, str], rows: int) -> tuple[Stray, ...]:
-    """Return the files of a release that do not belong there, given the digest of each part of its table, if any."""
+def strays_in(
+    folder: Path,
+    description: Mapping[str, Any],
+    digests: Mapping[str, str],
+    schema: Schema,
+    release: Release,
+    *,
+    columns: Collection[str] | None = None,
+    rows: int | None = None,
+) -> tuple[Stray, ...]:
+    """Return what does not belong to a release: files, given the digest of each part of its table, and entries.
+
+    `columns` and `rows` say what is published, where the release here does not have all of it.
+    """
+    rows = release.total if rows is None else rows
     others = sorted({path.name for path in folder.iterdir()} - {*_DATA, DESCRIPTION})
     found = [stray for name in others if (stray := _stray_file(folder / name, description)) is not None]
     if digests:
@@ -202,7 +218,15 @@ def strays_in(folder: Path, description: Mapping[str, Any], digests: Mapping[str
         seen = {f"{PARTS}/{name}": sha256 for name, sha256 in digests.items()}
         found += [Stray(StrayKind.FILE, name) for name in sorted(inside - told.keys())]
         found += [Stray(StrayKind.CHANGED, name, rows) for name in sorted(told) if seen.get(name) != told[name]]
-    return tuple(found)
+    files = {README, *_DATA, *(f"{PARTS}/{name}" for name in digests)}
+    return (
+        *found,
+        *stray_entries(
+            StrayKind.ENTRIES,
+            DESCRIPTION,
+            entries_not_ours(description, schema, release, columns or release.order, files),
+        ),
+    )
 
 
 def _stray_file(path: Path, description: Mapping[str, Any]) -> Stray | None:
@@ -250,6 +274,7 @@ def _read_as_release(
     box, sha256 = _boxed(read_digested(source, drop=dropped, progress=progress))
     release = seen_once(box.pop(), schema, description) if once else Release.from_table(box.pop(), schema, description)
     strays = stray_columns(StrayKind.IDENTIFIER, dropped, release.total)
+    strays += stray_entries(StrayKind.METADATA, source.shown, needless_in(source, schema.columns))
     known = description.get("table", {}) if source.database is not None else description.get("files", {})
     name = "sha256" if source.database is not None else source.path.name
     if known.get(name, sha256) != sha256:

@@ -50,7 +50,7 @@ TEXT_FORMATS = ("csv", "tsv", "transactions")
 _HOW = {
     "separator": ("csv", "tsv", "transactions"),
     "encoding": ("csv", "tsv", "transactions", "stata", "spss", "sas"),
-    **dict.fromkeys(("header", "decimal", "dates"), ("csv", "tsv", "excel")),
+    **dict.fromkeys(("header", "header_row", "decimal", "dates"), ("csv", "tsv", "excel")),
     "sheet": ("excel",),
     "labels": ("stata", "spss", "sas"),
 }
@@ -68,6 +68,7 @@ class Source:
     sets: frozenset[str] = frozenset()  # columns whose cells are cut into members, hardly any cell twice
     encoding: str | None = None  # of text; None here and below: found out
     header: bool | None = None  # whether the first line of a csv file names the columns
+    header_row: int | None = None  # the line, from 1 on, that names the columns; those above are left out
     decimal: str | None = None  # mark of decimals in numbers
     dates: str | None = None  # order of day, month and year
     sheet: str | None = None  # of a workbook; None: the only one
@@ -120,7 +121,7 @@ class Found:
     """Something of how a file is written, and how it is known."""
 
     key: str  # of [source]
-    value: str | bool
+    value: str | bool | int
     reason: str
     told: bool = True  # whether it goes for every column; else the first records do not say, or disagree
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,11 +111,44 @@ def dates_of(source: Source, columns: Mapping[str, Collection[str]]) -> Found:
             unsure.append(name)
     told = bool(sure[DAY_FIRST]) != bool(sure[MONTH_FIRST])
     if unsure and not told:
-        raise _asked(source.path, "dates", unsure, "day and month may stand in either order", "dates", f'"{DAY_FIRST}"')
+        why = (
+            f"day and month may stand in either order ({_styles([cell for name in unsure for cell in columns[name]])})"
+        )
+        raise _asked(source.path, "dates", unsure, why, "dates", f'"{DAY_FIRST}"')
     order = next((order for order, names in sure.items() if names), ISO)
     reason = f"days beyond 12, or points between, in {some(sure[order])}" if order != ISO else "no others were found"
     names = f"; months have names in {some(named)}" if named else ""
     return Found("dates", order, reason + names + years, told)
+
+
+def _styles(cells: Collection[str]) -> str:
+    """Return how many dates are written in each way, and how many of them have two meanings.
+
+    >>> _styles(["1.1.1990", "1990-01-31", "31/01/1990", "01/02/1990", "02/02/1990"])
+    'different cells: 3 as xx/xx/yyyy, 1 as dd.mm.yyyy, 1 as yyyy-mm-dd; 1 with two meanings'
+    """
+    found = Counter(map(_style, cells))
+    counted = ", ".join(
+        f"{count:,} {style}" for style, count in sorted(found.items(), key=lambda each: (-each[1], each))
+    )
+    return f"different cells: {counted}; {sum(len(_meanings(cell)) > 1 for cell in cells):,} with two meanings"
+
+
+def _style(cell: str) -> str:
+    found = _YEAR.fullmatch(cell) or _DAY_OR_MONTH.fullmatch(cell)
+    if found is None:
+        return "as yyyy-mm-dd" if day_of(cell) else "with the name of the month"
+    mark, first = found["mark"], cell.startswith(found["year"]) and len(found["year"]) == 4
+    return f"as yyyy{mark}mm{mark}dd" if first else "as dd.mm.yyyy" if mark == "." else f"as xx{mark}xx{mark}yyyy"
+
+
+def _meanings(cell: str) -> set[str]:
+    """Return the dates that a cell may mean.
+
+    >>> sorted(_meanings("01/02/1990")), _meanings("02/02/1990"), _meanings("31/02/1990")
+    (['1990-01-02', '1990-02-01'], {'1990-02-02'}, set())
+    """
+    return {date for order in (DAY_FIRST, MONTH_FIRST) if (date := _iso(cell, order))}
 
 
 def _has_short_years(cells: Collection[str]) -> bool:
@@ -173,8 +207,8 @@ def looks_like_a_record(first: Sequence[str], records: Sequence[Sequence[str]]) 
 
 def _is_alike(cell: str, below: Sequence[str]) -> bool:
     """Whether a cell is a number, a date or a code as most of those below it are."""
-    if _is_value(cell):
-        return 2 * sum(map(_is_value, below)) > len(below)
+    if is_value(cell):
+        return 2 * sum(map(is_value, below)) > len(below)
     form = _form(cell)
     return len(form) >= _SHORTEST_CODE and 2 * sum(_form(each) == form for each in below) > len(below)
 
@@ -192,7 +226,8 @@ def _form(cell: str) -> str:
     return "".join("9" if each.isdecimal() else "A" if each.isalpha() else each for each in cell)
 
 
-def _is_value(cell: str) -> bool:
+def is_value(cell: str) -> bool:
+    """Whether a cell is a number or a date."""
     numbers = (_NUMBER[mark].fullmatch(cell) for mark in DECIMALS)
     return any(numbers) or any(_iso(cell, order) for order in ORDERS)
 
@@ -226,12 +261,25 @@ class Spelling:
         labels = texts.to_pylist()
         known = [label for label in labels if label not in nothing]
         spelled = _spelled(known, *self._of_column(name, known)) if known else None
+        if spelled is None and known and all(map(_meanings, known)):
+            spelled = self._one_by_one(name, known)
         if spelled is None or spelled == known:
             return column
         new = dict(zip(known, spelled, strict=True))
         merged = pa.array([new.get(label, label) for label in labels], pa.string()).dictionary_encode()  # 1.000 is 1000
         new_code = merged.indices.cast(column.indices.type)
         return pa.DictionaryArray.from_arrays(new_code.take(column.indices), merged.dictionary)
+
+    def _one_by_one(self, name: str, dates: Sequence[str]) -> list[str]:
+        """Return dates that have no order in common, each by its one meaning; the plan may decide between two."""
+        order, spelled = self.source.dates, []
+        for date in dates:
+            found = _meanings(date)
+            spelled.append(found.pop() if len(found) == 1 else order and _iso(date, order))
+        if not all(spelled):
+            why = f"they are written in several ways ({_styles(dates)})"
+            raise _asked(self.source.path, "dates", [name], why, "dates", f'"{DAY_FIRST}"')
+        return [date for date in spelled if date]
 
     def _of_column(self, name: str, cells: Sequence[str]) -> tuple[str, str]:
         """Return the decimal mark and the order of dates of a column, or raise where only later records show them."""
@@ -290,7 +338,7 @@ def _iso(cell: str, order: str) -> str | None:
     else:
         found = _DAY_OR_MONTH.fullmatch(cell) if order != ISO else None
         if found is None:
-            return cell if order == ISO and day_of(cell) else None
+            return cell if day_of(cell) else None
         if order == MONTH_FIRST and found["mark"] == ".":  # nobody writes months before points
             return None
         day, month = (found["a"], found["b"]) if order == DAY_FIRST else (found["b"], found["a"])

@@ -14,6 +14,8 @@ from sfumato.models.base import PrivacyModel, Verdict, quoted
 from sfumato.models.judging.beliefs import Beliefs, Floats
 from sfumato.models.judging.classes import Classes
 
+_NO_LINK = "no label of the knowledge table explains any record"
+
 
 @dataclass
 class Judgement:
@@ -83,6 +85,7 @@ class Judgement:
             bound="at most",
             notes=tuple(model.notes_on(facts)),
             counts_all=counts,
+            nothing_to_judge="" if judged.size or failing.size or not size.size else _NO_LINK,
         )
 
 

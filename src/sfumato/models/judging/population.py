@@ -128,7 +128,8 @@ def _covers(column: ReleasedColumn, values: CodedColumn) -> NDArray[np.bool_]:
         spans = zip(values.tree.labels, values.tree.first.tolist(), values.tree.last.tolist(), strict=True)
         below = {label: slice(first, last + 1) for label, first, last in spans}
         same = values.hierarchy.same if values.hierarchy else {}
-        below |= {label: below[only] for label, only in same.items() if only in below}
+        known = slice(0, len(values.labels) - (values.missing >= 0))  # a group of all values has no missing one
+        below |= {label: known if only == ROOT else below[only] for label, only in same.items() if only in below}
     for number, label in enumerate(column.labels):
         ends = parse_range(label)
         if number == column.missing:

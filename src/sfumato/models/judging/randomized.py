@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.data.base_rates import BaseRates
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec
@@ -42,6 +43,7 @@ class RandomizedColumn:
     spec: ColumnSpec | None
     weights: Integers | None  # (n,): how many published cells each stands for
     shares: tuple[Fraction, ...] | None = None  # (d,): how likely each value is drawn; None: as likely as any other
+    prior: Integers | None = None  # (d,): how common each value is before the release, as it states; None: it does not
 
     @property
     def d(self) -> int:
@@ -128,6 +130,7 @@ def randomized_column(release: Release, name: str, model: PrivacyModel) -> Rando
         spec=column.spec,
         weights=weights,
         shares=shares,
+        prior=_stated_prior(about, domain, asked),
     )
 
 
@@ -176,6 +179,21 @@ def _stated(about: Mapping[str, Any], asked: str) -> tuple[tuple[str, ...], int,
     return values, eta, chance, shares
 
 
+def _stated_prior(about: Mapping[str, Any], domain: tuple[str, ...], asked: str) -> Integers | None:
+    """Return the base rates that a release states of a column, in the order of the domain."""
+    if "base_rates" not in about:
+        return None
+    stated = BaseRates.from_dict(about["base_rates"]).weight
+    weights = np.array([stated.get(value, 0) for value in domain], dtype=np.int64)
+    if set(stated) != set(domain) or (weights <= 0).any():
+        raise DataError(
+            f"{asked}, whose base rates in release.json cannot be right: {int((weights > 0).sum()):,} of "
+            f"{len(domain):,} values of its domain have a weight above 0.\n"
+            "Each value needs one. Write the release again."
+        )
+    return weights
+
+
 def refuse_shares(column: RandomizedColumn, model: PrivacyModel, why: str) -> None:
     """Raise where a model asks for what draws by shares of the table cannot promise."""
     if column.shares is not None:
@@ -189,7 +207,7 @@ def refuse_shares(column: RandomizedColumn, model: PrivacyModel, why: str) -> No
 def base_rates(release: Release, column: RandomizedColumn) -> Integers | None:
     """Return how often each value of the domain occurs in the original, shape (d,), where that is taken as known."""
     known = release.public.base_rates.get(column.name)
-    if known is None:
+    if known is None or not known.counted:
         return None
     counts = np.array([known.weight.get(value, 0) for value in column.domain], dtype=np.int64)
     if counts.sum() != release.total or known.total != release.total:
@@ -200,12 +218,47 @@ def base_rates(release: Release, column: RandomizedColumn) -> Integers | None:
     return counts
 
 
+def public_prior(release: Release, column: RandomizedColumn) -> Integers | None:
+    """Return how common each value is before the release, (d,): as it states, else as is known; None: it is unknown."""
+    known = release.public.base_rates.get(column.name)
+    if column.prior is not None or known is None or known.counted:
+        return column.prior if column.prior is not None else base_rates(release, column)
+    weights = np.array([known.weight.get(value, 0) for value in column.domain], dtype=np.int64)
+    if without := int((weights == 0).sum()):
+        raise DataError(
+            f"The base rates of column {column.name!r} give no weight to {without:,} of the {column.d:,} values of its "
+            "domain: nothing can be said about the belief in these.\nGive each value a weight above 0."
+        )
+    return weights
+
+
+def _states_another_prior(release: Release, column: RandomizedColumn) -> bool:
+    """Whether a release states other base rates than those of the plan, or than counts on the public grid.
+
+    The grid: one weight for each begun step of a count; a step has as many rows as the square root of all rows, and at
+    least 10.
+    """
+    known = release.public.base_rates.get(column.name)
+    if column.prior is None or known is None:
+        return False
+    if known.counted:
+        counts, step = base_rates(release, column), max(10, math.isqrt(release.total))
+        assert counts is not None
+        expected = [int(count) // step + 1 for count in counts]
+    else:
+        expected = [known.weight.get(value, 0) for value in column.domain]
+    whole, stated = sum(expected), int(column.prior.sum())
+    return any(int(own) * whole != each * stated for own, each in zip(column.prior, expected, strict=True))
+
+
 def faults(release: Release, column: RandomizedColumn) -> Iterator[str]:
     """Yield what is wrong with the cells of a column: sizes, order, or counts that chance does not explain."""
     if (column.size != column.eta).any():
         yield "cells of another size than eta"
     if not column.in_order:
         yield "cells that are not in the order of the domain"
+    if _states_another_prior(release, column):
+        yield "base rates in release.json that are neither those of the plan nor counts on the public grid"
     if implausible(column, base_rates(release, column), release.total):
         yield f"values shown more or less often than {column.parameters} allow"
 

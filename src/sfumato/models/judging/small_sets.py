@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sfumato.compiling import kernel
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
+from sfumato.data.schema import Role
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.closed_sets import largest_share
 from sfumato.models.judging.weights import Integers, row_weights, rows_in
@@ -38,9 +39,10 @@ class Sets(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What is asked of each set of up to m known items that occurs."""
+    """What is asked of each set of `least` to m known items that occurs."""
 
     k: int  # records that hold it at least
+    least: int  # 0: the class alone may be known, and no item
     m: int
     a: int  # of these at most a share a / b holds the same sensitive item
     b: int
@@ -55,7 +57,7 @@ class Tally(NamedTuple):
     fewest: Integers  # records that hold a set, -1 before the first
     hits: Integers  # of the set whose records share a sensitive item most
     support: Integers
-    size: Integers  # of the first set that fails, 0: none does
+    size: Integers  # of the first set that fails, -1: none does
     in_failing: NDArray[np.bool_]  # (n,): rows that hold a failing set
 
 
@@ -68,6 +70,8 @@ def _most_shared(group, sets, count):
             if sets.secret[sets.items[place]]:
                 count[sets.items[place]] += sets.weight[record]
                 most = max(most, count[sets.items[place]])
+    if most == 0:
+        return 0
     for record in group:
         for place in range(sets.start[record], sets.start[record + 1]):
             count[sets.items[place]] = 0
@@ -80,7 +84,9 @@ def _judge(group, size, sets, question, so_far, count):
     support = 0
     for record in group:
         support += sets.weight[record]
-    hits = _most_shared(group, sets, count)
+    hits = 0
+    if question.a < question.b:
+        hits = _most_shared(group, sets, count)
     so_far.judged[0] += 1
     if so_far.fewest[0] < 0 or support < so_far.fewest[0]:
         so_far.fewest[0] = support
@@ -88,7 +94,7 @@ def _judge(group, size, sets, question, so_far, count):
         so_far.hits[0], so_far.support[0] = hits, support
     if support < question.k or hits * question.b > question.a * support:
         so_far.failing[0] += 1
-        if so_far.size[0] == 0:
+        if so_far.size[0] < 0:
             so_far.size[0] = size
         for record in group:
             so_far.in_failing[record] = True
@@ -102,7 +108,7 @@ def _search(members, sets, question, so_far, count):
     waiting = [(members, -1, 0)]  # to do: the records that hold a set, its last item, its size
     while len(waiting) > 0:
         group, last, size = waiting.pop()
-        if size > 0 and not _judge(group, size, sets, question, so_far, count):
+        if size >= question.least and not _judge(group, size, sets, question, so_far, count):
             if so_far.failing[0] >= question.cap:
                 return True
             continue
@@ -138,7 +144,7 @@ class Found(NamedTuple):
     fewest: int | None  # records that hold a set, None: there is no set
     share: Fraction  # of the records that hold a set, the highest that has the same sensitive item
     failing_rows: int
-    size: int  # of the first set that fails, 0: none does
+    size: int | None  # of the first set that fails, None: none does
 
 
 def search_sets(
@@ -152,8 +158,13 @@ def search_sets(
     share: Fraction = Fraction(1),
     within_classes: bool,
 ) -> Found:
-    """Judge every set of up to m known items that occurs in a class, or in the table as a whole."""
+    """Judge every set of up to m known items that occurs in a class, or in the table as a whole.
+
+    Where quasi-identifiers tell classes apart, a class is also judged as a whole: by the set of no items.
+    """
     n_rows = column.start.size - 1
+    tells_apart = any(each.role is Role.QUASI_IDENTIFIER for each in release.columns.values())
+    least = 0 if within_classes and tells_apart and n_rows else 1
     weights = row_weights(release)
     bound = largest_share(share, max(release.total, 1))
     sets = Sets(
@@ -163,8 +174,8 @@ def search_sets(
         known=known,
         secret=secret,
     )
-    question = Question(k, m, bound.numerator, bound.denominator, CAP)
-    judged, failing, fewest, hits, support, size = (np.full(1, first, dtype=np.int64) for first in (0, 0, -1, 0, 1, 0))
+    question = Question(k, least, m, bound.numerator, bound.denominator, CAP)
+    judged, failing, fewest, hits, support, size = (np.full(1, first, dtype=np.int64) for first in (0, 0, -1, 0, 1, -1))
     so_far = Tally(judged, failing, fewest, hits, support, size, np.zeros(n_rows, dtype=np.bool_))
     class_of = classes_of(release).class_of if within_classes else np.zeros(n_rows, dtype=np.int64)
     order = np.argsort(class_of, kind="stable")
@@ -182,5 +193,5 @@ def search_sets(
         fewest=int(fewest[0]) if fewest[0] >= 0 else None,
         share=Fraction(int(hits[0]), int(support[0])),
         failing_rows=rows_in(so_far.in_failing, weights),
-        size=int(size[0]),
+        size=int(size[0]) if size[0] >= 0 else None,
     )

@@ -45,7 +45,8 @@ async def _page(request: Request, source: str = "", columns: Sequence[str] = ())
     plan = found_plan(request)
     said = plan.get("knowledge") or {}
     folder = plan.path.parent / FOLDER
-    known = await to_thread.run_sync(_columns, plan.path.parent / str(said.get("path", "")))
+    named = request.app.state.project.opened(str(said.get("path", "")))
+    known = await to_thread.run_sync(_columns, named) if named is not None else []
     return page(
         request,
         "knowledge.html",

@@ -36,7 +36,7 @@ KEPT_FREE = 0.1  # share of the disk that an upload leaves
 _EXAMPLE = "example.toml"
 _SUFFIXES = re.compile(r"(\.[a-z0-9]{1,8}){1,2}$", re.IGNORECASE)
 # What `sfumato init` takes, in its order.
-_OPTIONS = ("separator", "encoding", "header", "decimal", "dates", "sheet", "format")
+_OPTIONS = ("separator", "encoding", "header", "header_row", "decimal", "dates", "sheet", "format")
 _KEYS = tuple(key for key in SOURCE.keys if key.name in _OPTIONS)
 
 
@@ -223,7 +223,7 @@ async def draft(request: Request, form: FormData) -> Response:
         if option == "header" and value is not None:
             words.append("--header" if value else "--no-header")
         elif value is not None:
-            words += [f"--{option}", str(value)]
+            words += [f"--{option.replace('_', '-')}", str(value)]
     return to_job(request, "draft", words, plan=name, then=f"/plans/{name}/columns", watched=False)
 
 

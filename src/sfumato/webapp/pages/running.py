@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from sfumato.disk import openable
 from sfumato.editing import PlanDocument
 from sfumato.editing.settings import places, settings
 from sfumato.report.reading import mapping, mappings, text
@@ -120,7 +121,9 @@ async def sweep_page(request: Request) -> Response:
     file = path / "sweep.html"
     if not file.is_file():
         raise HTTPException(404)
-    return HTMLResponse(file.read_bytes(), headers={"content-security-policy": REPORT_POLICY})
+    return HTMLResponse(
+        openable(file, "The trade-off").read_bytes(), headers={"content-security-policy": REPORT_POLICY}
+    )
 
 
 async def use(request: Request, form: FormData) -> Response:

@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 
+from sfumato.disk import openable
 from sfumato.report import losses, rows, verdict
 from sfumato.report.certificate import certificate as certificate_page
 from sfumato.report.comparing import changed_since, compared
@@ -91,7 +92,7 @@ async def report(request: Request) -> Response:
     file = path / "private" / "report.html"
     if not file.is_file():
         raise HTTPException(404)
-    return HTMLResponse(file.read_bytes(), headers=_OWN_CONTENT)
+    return HTMLResponse(openable(file, "The report").read_bytes(), headers=_OWN_CONTENT)
 
 
 async def certificate(request: Request) -> Response:
@@ -114,7 +115,8 @@ async def download(request: Request) -> Response:
     if wanted == "certificate.html":
         return HTMLResponse(certificate_page(facts), headers=_OWN_CONTENT | attached)
     if wanted == "report.html" and (path / "private" / "report.html").is_file():
-        return FileResponse(path / "private" / "report.html", headers=_OWN_CONTENT | attached)
+        file = openable(path / "private" / "report.html", "The report")
+        return FileResponse(file, headers=_OWN_CONTENT | attached)
     files = files_of(path, facts)
     if wanted == "release.zip":
         hidden = request.app.state.project.hidden
@@ -124,14 +126,15 @@ async def download(request: Request) -> Response:
     if wanted not in files:
         raise HTTPException(404)
     kind = _TYPES.get(Path(wanted).suffix, "application/octet-stream")
-    return FileResponse(path / "release" / wanted, headers=attached, media_type=kind)
+    file = openable(path / "release" / wanted, "The release")
+    return FileResponse(file, headers=attached, media_type=kind)
 
 
 def _packed(run: Path, files: list[str], page_: str, folder: Path) -> Path:
     with tempfile.NamedTemporaryFile(dir=folder, prefix="zip-", delete=False) as made:
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
             for name in files:
-                archive.write(run / "release" / name, f"release/{name}")
+                archive.write(openable(run / "release" / name, "The release"), f"release/{name}")
             archive.writestr("certificate.html", page_)
         return Path(made.name)
 

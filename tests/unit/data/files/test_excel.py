@@ -134,6 +134,8 @@ def test_merged_cells_of_libreoffice_are_refused(tmp_path):
     over = odf("a", 'table:number-rows-spanned="2" table:number-columns-spanned="1"')
     merged = [plain[0], [odf(SECRET), over], [odf("Ann"), "<table:covered-table-cell/>"]]
     assert "merged" in refusal(open_document(tmp_path, merged))
+    title = [odf("Export", 'table:number-columns-spanned="2"'), "<table:covered-table-cell/>"]
+    assert read_columns(open_document(tmp_path, [title, *plain])) == ["name", "ward"]
 
 
 def test_the_sheet_is_asked_for_where_there_are_several(tmp_path):

@@ -87,16 +87,16 @@ def test_a_digest_follows_content_and_names(tmp_path):
     ("name", "ignored"),
     [
         ("a.csv", ["sheet", "labels"]),
-        ("a.txt", ["header", "decimal", "dates", "sheet", "labels"]),
+        ("a.txt", ["header", "header_row", "decimal", "dates", "sheet", "labels"]),
         ("a.xlsx", ["separator", "encoding", "labels"]),
-        ("a.dta", ["separator", "header", "decimal", "dates", "sheet"]),
-        ("a.parquet", ["separator", "encoding", "header", "decimal", "dates", "sheet", "labels"]),
+        ("a.dta", ["separator", "header", "header_row", "decimal", "dates", "sheet"]),
+        ("a.parquet", ["separator", "encoding", "header", "header_row", "decimal", "dates", "sheet", "labels"]),
     ],
 )
 def test_each_format_is_written_in_ways_of_its_own(tmp_path, name, ignored):
     source = write(tmp_path, name, "")
     how = {"separator": ";", "encoding": "utf-8", "header": False, "decimal": ",", "dates": "day-month-year"}
-    assert ignored_keys(replace(source, **how, sheet="1", labels=False)) == ignored
+    assert ignored_keys(replace(source, **how, header_row=2, sheet="1", labels=False)) == ignored
     assert ignored_keys(source) == []
 
 

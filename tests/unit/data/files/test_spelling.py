@@ -186,3 +186,32 @@ def test_how_a_file_is_read_is_known_with_reasons(tmp_path):
     assert "geboren" in found["dates"].reason
     given = how_read(replace(source, decimal=",", dates="day-month-year", header=True))
     assert [each.reason for each in given[3:]] == ["the plan says so"] * 3
+
+
+THREE_WAYS = ["31.12.1980", "1981-01-31", "31/12/1982", "1983-02-01 10:30", "3. März 1985"]
+
+
+def test_dates_in_several_ways_are_read_where_each_has_one_meaning(tmp_path):
+    source = write(tmp_path, "a.csv", "born\n" + "\n".join(THREE_WAYS) + "\n")
+    expected = ["1980-12-31", "1981-01-31", "1982-12-31", "1983-02-01 10:30", "1985-03-03"]
+    assert cells(read_table(source)) == {"born": expected}
+
+    american = write(tmp_path, "b.csv", "born\n31.12.1980\n12/31/1981\n02/02/1982\n31/12/1983\n")
+    assert cells(read_table(american)) == {"born": ["1980-12-31", "1981-12-31", "1982-02-02", "1983-12-31"]}
+
+
+def test_dates_in_several_ways_of_which_some_have_two_meanings_are_counted(tmp_path):
+    rows = "born\n12/31/1981\n31.12.1980\n31/12/1983\n1981-01-31\n03/04/1982\n03/05/1982\n"
+    source = write(tmp_path, "a.csv", rows)
+
+    said = refusal(source)
+    assert "4 as xx/xx/yyyy, 1 as dd.mm.yyyy, 1 as yyyy-mm-dd; 2 with two meanings" in said
+    assert "--dates" in said
+    assert "1982" not in said
+    read = cells(read_table(replace(source, dates="month-day-year")))
+    assert read["born"] == ["1981-12-31", "1980-12-31", "1983-12-31", "1981-01-31", "1982-03-04", "1982-03-05"]
+
+
+def test_the_message_counts_the_ways_also_where_no_cell_tells_the_order(tmp_path):
+    source = write(tmp_path, "a.csv", "born\n1981-01-31\n03/04/1982\n")
+    assert "1 as xx/xx/yyyy, 1 as yyyy-mm-dd; 1 with two meanings" in refusal(source)

@@ -31,6 +31,10 @@ class Session(Protocol):
     engine: ClassVar[str]  # what the database is called
     transactional: ClassVar[bool]  # whether tables are made and renamed inside of a transaction, or at once
 
+    def prepare(self) -> None:
+        """Get ready to write rows; what is refused early needs less than that."""
+        return
+
     def names(self, relation: str) -> list[str]:
         """Return the names of the columns, in their order."""
 
@@ -67,6 +71,19 @@ class Session(Protocol):
 
     def commit(self) -> None:
         """Make everything visible that was done."""
+
+    def finish(self, aside: str) -> None:
+        """Let a table go for good that was set aside: the one that replaces it is there to stay."""
+        if self.exists(aside):
+            self.drop(aside)
+        self.commit()
+
+    def withdraw(self, table: str, aside: str | None) -> None:
+        """Let a table go that was committed, and give the one that was set aside for it its name again."""
+        self.drop(table)
+        if aside is not None:
+            self.put_back(aside, table)
+        self.commit()
 
     def close(self) -> None:
         """End it; what was not committed never happened, as far as the database can do that."""

@@ -28,7 +28,7 @@ from typing import Any, Literal, TypeAlias
 import tomlkit
 
 from sfumato.data.files.source import DATABASE
-from sfumato.disk import atomic_file
+from sfumato.disk import atomic_file, confinement
 from sfumato.errors import DataError, did_you_mean
 
 Engine: TypeAlias = Literal["postgresql", "sqlite", "duckdb", "odbc"]
@@ -162,12 +162,12 @@ def variable_of(name: str) -> str:
 def apart() -> tuple[dict[str, str], str]:
     """Return the environment of a process to be started, without addresses, and these as the first line of its input.
 
-    An environment is seen by more eyes than a pipe, and is handed on.
+    An environment is seen by more eyes than a pipe, and is handed on. It says which folders may be opened.
     """
     kept = without_addresses()
     hear()
     addresses = {**_handed, **{key: value for key, value in os.environ.items() if key not in kept}}
-    return {**kept, _HANDED: "stdin"}, json.dumps(addresses) + "\n"
+    return {**kept, **confinement(), _HANDED: "stdin"}, json.dumps(addresses) + "\n"
 
 
 def without_addresses() -> dict[str, str]:

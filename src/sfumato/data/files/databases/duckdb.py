@@ -27,7 +27,7 @@ from sfumato.data.files.source import needed
 from sfumato.data.kinds import is_list
 
 # A query sees the file that was named and nothing else: no other file, no network, no variable of Python's.
-_CLOSED = {
+CLOSED = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -50,6 +50,7 @@ _STATES = {
     "OutOfMemoryException": "53200",
     "InterruptException": "57014",
     "ConnectionException": IN_USE,
+    "ResourceInUseException": IN_USE,
     "SerializationException": NOT_A_DATABASE,
     "InternalException": NOT_A_DATABASE,
     "FatalException": "58030",
@@ -74,22 +75,19 @@ def _state(error: Exception) -> str:
     return next((near for word, near in _WORDS.items() if word in str(error)), state)
 
 
-_telling = partial(telling, "duckdb", _state)
+telling_state = partial(telling, "duckdb", _state)
 
 
 class DuckdbSession(TypedSession):
-    """A transaction of a DuckDB file.
-
-    To set a table aside is refused where an index is built on it, and views go on to mean the old name.
-    """
+    """A snapshot of a DuckDB file; `DuckdbWriter` writes."""
 
     engine: ClassVar[str] = "DuckDB"
     transactional: ClassVar[bool] = True
 
-    def __init__(self, path: Path, *, writes: bool) -> None:
+    def __init__(self, path: Path) -> None:
         driver = needed("duckdb", EXTRA, path)
-        with _telling():
-            self._connection = driver.connect(str(path.resolve()), read_only=not writes, config=_CLOSED)
+        with telling_state():
+            self._connection = driver.connect(str(path.resolve()), read_only=True, config=CLOSED)
         try:
             self._execute("begin transaction")
             self._rows("select count(*) from duckdb_tables()")  # the snapshot begins here
@@ -104,7 +102,7 @@ class DuckdbSession(TypedSession):
     def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Batches:
         """Yield the columns in batches, as they are worked out."""
         with self._reader(selecting(columns, relation, limit)) as reader:
-            yield from each_of(reader, _telling)
+            yield from each_of(reader, telling_state)
 
     def tables(self) -> list[str]:
         """Return the names of all tables and views of the file."""
@@ -120,7 +118,7 @@ class DuckdbSession(TypedSession):
         schema, _, name = table.rpartition(".")
         query = (
             "select count(*) from information_schema.tables where lower(table_name) = lower(?) "
-            "and lower(table_schema) = lower(?)"
+            "and lower(table_schema) = lower(?) and table_catalog = current_database()"
         )
         return bool(self._rows(query, [name, schema or "main"])[0][0])
 
@@ -129,7 +127,7 @@ class DuckdbSession(TypedSession):
         start = f"create table {relation_of(table, None)} as"
         for part in parts:
             held = pa.table({column: storable(part.column(column), column) for column in part.column_names})
-            with _telling():
+            with telling_state():
                 self._connection.register(_PART, held)
                 try:
                     self._connection.execute(f"{start} select * from {_PART}").fetchall()
@@ -139,22 +137,21 @@ class DuckdbSession(TypedSession):
             yield part.num_rows
 
     def commit(self) -> None:
-        """Make everything visible, and begin anew."""
+        """Make everything visible."""
         self._execute("commit")
-        self._execute("begin transaction")
 
     def close(self) -> None:
         """End it; what was not committed never happened."""
         with suppress(Refused):  # a commit that failed has ended the transaction
             self._execute("rollback")
-        with _telling():
+        with telling_state():
             self._connection.close()
 
     def _execute(self, sql: str) -> None:
         self._rows(sql)
 
     def _rows(self, sql: str, values: list[Any] | None = None) -> list[Any]:
-        with _telling():
+        with telling_state():
             return list(self._connection.execute(sql, values).fetchall())
 
     def _schema(self, relation: str) -> pa.Schema:
@@ -163,7 +160,7 @@ class DuckdbSession(TypedSession):
 
     def _reader(self, query: str) -> closing[Any]:
         """Open a stream; nothing else is asked before it ends."""
-        with _telling():
+        with telling_state():
             return closing(self._connection.sql(query).to_arrow_reader(BATCH))
 
     def _column(self, field: pa.Field) -> Column:

@@ -15,6 +15,7 @@ from sfumato.errors import DataError
 
 # States of our own, for what happens before there is a database to give one.
 NO_ANSWER, BAD_ADDRESS, UNKNOWN_HOST, NOT_A_DATABASE, IN_USE = "XTIME", "XADDR", "XHOST", "XFILE", "XBUSY"
+NOT_COPIED, NOT_UTF8 = "XCOPY", "XUTF8"
 BROKEN_OFF = "22000"  # in the middle of a stream
 SECONDS = 10.0  # that connecting may take
 
@@ -32,6 +33,14 @@ _WORDS: dict[str, tuple[str, str]] = {  # what was found and what to do, by stat
     UNKNOWN_HOST: ("there is no host of the name in its address", "Correct the address with `sfumato connections add`"),
     NOT_A_DATABASE: ("it is no database, damaged or encrypted", "Name a file of SQLite or DuckDB that is whole"),
     IN_USE: ("somebody else has it open and does not end", "Try again when they are done"),
+    NOT_COPIED: (
+        "it holds something that cannot be copied, and a new file is written so that nothing old stays readable in it",
+        "Name a file of its own for the release",
+    ),
+    NOT_UTF8: (
+        "the name of a column or a table in it is not UTF-8 text",
+        "Rename that column or table in the database, or export the table to a CSV file in UTF-8",
+    ),
     "08": ("there is no connection to it", "See that the server runs and can be reached"),
     "0A": (
         "it does not do that inside of a query that only reads, or knows no such names",
@@ -40,6 +49,10 @@ _WORDS: dict[str, tuple[str, str]] = {  # what was found and what to do, by stat
     BROKEN_OFF: (
         "it broke its answer off: a cell does not fit the type that the query makes of it, or a function fails",
         "Correct the query, or select such columns as text",
+    ),
+    "22021": (
+        "a cell or a name in it is not UTF-8 text",
+        "Correct the text in the database, or export the table to a CSV file in UTF-8",
     ),
     "22": (
         "a cell does not fit the type that the query makes of it",

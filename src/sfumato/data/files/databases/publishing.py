@@ -25,6 +25,7 @@ import pyarrow as pa
 from sfumato.data.dataset import CodedSets
 from sfumato.data.files import read_digested
 from sfumato.data.files.databases.base import BATCH, Refused, Session
+from sfumato.data.files.databases.connections import DUCKDB
 from sfumato.data.files.databases.failures import refusal
 from sfumato.data.files.databases.reading import session_of
 from sfumato.data.files.source import Source
@@ -79,7 +80,8 @@ class Publication:
             if self.session.exists(self.target.table):
                 if self.if_exists == "refuse":
                     raise Refused("42P07")
-                self.drop_old()  # of a run that was killed
+                if self.session.exists(self.aside):
+                    self.session.drop(self.aside)  # of a run that was killed
                 self.session.set_aside(self.target.table, self.aside)
                 self.replaces = True
             self.session.rename(self.staging, self.target.table, about)
@@ -90,26 +92,17 @@ class Publication:
             self.session.commit()
         self.committed = True
 
-    def drop_old(self) -> None:
-        """Let a table go that was set aside, if there is one."""
-        if self.session.exists(self.aside):
-            self.session.drop(self.aside)
-
     def finish(self) -> None:
         """Let the old table go for good: the run has its place."""
         if self.replaces:
             with self._refusing("was published, but the table that it replaces could not be dropped in"):
-                self.drop_old()
-                self.session.commit()
+                self.session.finish(self.aside)
 
     def withdraw(self) -> None:
         """Let the table go again that was committed, because the rest of the run failed, and put the old one back."""
         assert self.target.table is not None
         with self._refusing("was to be withdrawn from"):
-            self.session.drop(self.target.table)
-            if self.replaces:
-                self.session.put_back(self.aside, self.target.table)
-            self.session.commit()
+            self.session.withdraw(self.target.table, self.aside if self.replaces else None)
 
     @contextmanager
     def _refusing(self, asked: str) -> Iterator[None]:
@@ -122,7 +115,8 @@ class Publication:
 @contextmanager
 def publishing(target: Source, if_exists: IfExists) -> Iterator[Publication]:
     """Open a transaction that leaves a table or nothing; what fails after the commit takes the table along."""
-    is_new = target.file is not None and not target.file.exists()
+    file = target.file if target.file is not None and target.file.suffix.lower() not in DUCKDB else None
+    is_new = file is not None and not file.exists()  # SQLite makes it at once
     try:
         session = session_of(target, writes=True)
     except Refused as refused:
@@ -130,6 +124,8 @@ def publishing(target: Source, if_exists: IfExists) -> Iterator[Publication]:
     publication = Publication(target, session, if_exists)
     try:
         try:
+            with publication._refusing("was to be written into"):
+                session.prepare()
             yield publication
         except BaseException as error:
             if publication.committed:
@@ -138,9 +134,8 @@ def publishing(target: Source, if_exists: IfExists) -> Iterator[Publication]:
         publication.finish()
     finally:
         session.close()
-        if is_new and target.file is not None and not publication.committed:
-            for ending in ("", ".wal"):  # the second: what DuckDB writes ahead
-                target.file.with_name(target.file.name + ending).unlink(missing_ok=True)
+        if is_new and file is not None and not publication.committed:
+            file.unlink(missing_ok=True)
 
 
 def _withdrawn(publication: Publication, error: BaseException) -> None:
@@ -161,8 +156,10 @@ def drop_replaced(target: Source) -> None:
     """Let a table go that a run set aside before it was killed, now that the run has its place."""
     # The next release would do it, too.
     with suppress(Refused, DataError), closing(session_of(target, writes=True)) as session:
-        Publication(target, session, "replace").drop_old()
-        session.commit()
+        aside = Publication(target, session, "replace").aside
+        if session.exists(aside):
+            session.prepare()
+            session.finish(aside)
 
 
 def refuse_early(target: Source, if_exists: IfExists) -> None:

@@ -36,6 +36,7 @@ def reading(source: Source) -> Iterator[Session]:
 def session_of(source: Source, *, writes: bool) -> Session:
     """Open a transaction of the database that a source names."""
     from sfumato.data.files.databases.duckdb import DuckdbSession
+    from sfumato.data.files.databases.duckdb_writing import DuckdbWriter
     from sfumato.data.files.databases.odbc import OdbcSession
     from sfumato.data.files.databases.postgresql import PostgresqlSession
     from sfumato.data.files.databases.sqlite import SqliteSession
@@ -43,15 +44,17 @@ def session_of(source: Source, *, writes: bool) -> Session:
     if (path := source.file) is not None:
         if not writes and not path.is_file():
             raise DataError(f"{path} was asked for as a database, but there is no such file.\nCorrect the path.")
-        kind = DuckdbSession if path.suffix.lower() in DUCKDB else SqliteSession
-        return kind(path, writes=writes)
+        if path.suffix.lower() not in DUCKDB:
+            return SqliteSession(path, writes=writes)
+        return DuckdbWriter(path) if writes else DuckdbSession(path)
     assert source.database is not None
     address = address_of(source.database)
     match address.engine:
         case "sqlite":
             return SqliteSession(Path(address.text.partition("://")[2]), writes=writes)
         case "duckdb":
-            return DuckdbSession(Path(address.text.partition("://")[2]), writes=writes)
+            path = Path(address.text.partition("://")[2])
+            return DuckdbWriter(path) if writes else DuckdbSession(path)
         case "postgresql":
             return PostgresqlSession(address.text, source.path, writes=writes)
         case "odbc":

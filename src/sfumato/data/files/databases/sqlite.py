@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sfumato.data.files.databases.base import BATCH, Batches, Column, Refused, Session, quoted, selecting
 from sfumato.data.files.databases.cells import bytes_in, text_or_numbers
-from sfumato.data.files.databases.failures import IN_USE, NOT_A_DATABASE, SECONDS
+from sfumato.data.files.databases.failures import IN_USE, NOT_A_DATABASE, NOT_UTF8, SECONDS
 
 # What SQLite says, as SQLSTATE has it; its texts show names and cells.
 _STATES = {
@@ -49,6 +49,9 @@ class SqliteSession(Session):
         try:
             with _telling():
                 self._connection.execute("pragma trusted_schema = off")  # views run no functions with effects
+                if writes:
+                    self._connection.execute("pragma secure_delete = on")  # what is dropped is overwritten
+                    self._connection.execute("pragma cache_spill = off")  # nothing is on the disk before the commit
                 self._connection.execute("begin immediate" if writes else "begin")
                 self._connection.execute("select count(*) from sqlite_master")  # the snapshot begins here
         except BaseException:
@@ -64,7 +67,7 @@ class SqliteSession(Session):
         relation = relation if limit is None else f"(select * from {relation} limit {limit})"
         names = list(names)
         kinds = ", ".join(f"group_concat(distinct typeof({quoted(name)}))" for name in names)
-        found = self._execute(f"select {kinds} from {relation}").fetchone()
+        found = self._row(f"select {kinds} from {relation}")
         return [
             _column(name, set((kinds or "null").split(",")) - {"null"})
             for name, kinds in zip(names, found, strict=True)
@@ -72,7 +75,7 @@ class SqliteSession(Session):
 
     def rows(self, relation: str) -> int:
         """Return how many rows there are."""
-        return int(self._execute(f"select count(*) from {relation}").fetchone()[0])
+        return int(self._row(f"select count(*) from {relation}")[0])
 
     def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Batches:
         """Yield the columns in batches."""
@@ -92,12 +95,14 @@ class SqliteSession(Session):
     def tables(self) -> list[str]:
         """Return the names of all tables and views."""
         sql = "select name from sqlite_master where type in ('table', 'view') and name not glob 'sqlite_*' order by 1"
-        return [name for (name,) in self._execute(sql).fetchall() if "." not in name]
+        rows = self._execute(sql)
+        with _telling():
+            return [name for (name,) in rows if "." not in name]
 
     def exists(self, table: str) -> bool:
         """Whether there is such a table or view; names are the same whatever their case."""
         query = "select count(*) from sqlite_master where type in ('table', 'view') and lower(name) = lower(?)"
-        return bool(self._execute(query, (table,)).fetchone()[0])
+        return bool(self._row(query, (table,))[0])
 
     def create(self, table: str, parts: Iterable[pa.Table], separators: Mapping[str, str]) -> Iterator[int]:
         """Make a table and fill it."""
@@ -133,9 +138,20 @@ class SqliteSession(Session):
         self._execute("commit")
         self._execute("begin immediate")
 
+    def finish(self, aside: str) -> None:
+        """Drop a table that was set aside, and overwrite it also in the file that SQLite may write ahead."""
+        super().finish(aside)
+        self._execute("rollback")  # of nothing: outside of a transaction alone that file is emptied
+        if self._row("pragma wal_checkpoint(truncate)")[0]:
+            raise Refused(IN_USE)
+
     def close(self) -> None:
         """End it."""
         self._connection.close()
+
+    def _row(self, sql: str, values: tuple[Any, ...] = ()) -> Any:
+        with _telling():
+            return self._connection.execute(sql, values).fetchone()
 
     def _execute(self, sql: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
         with _telling():
@@ -147,6 +163,8 @@ def _telling() -> Iterator[None]:
     """Turn what SQLite says into a state."""
     try:
         yield
+    except UnicodeDecodeError:  # of a name: cells are told apart below
+        raise Refused(NOT_UTF8) from None
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", None) or "SQLITE_ERROR"
         known = next((state for word, state in _STATES.items() if name.startswith(word)), "42601")
