@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sfumato.errors import PolicyError
 from sfumato.estimators.base import Solution, Table
 from sfumato.estimators.interactions import WIDEST, Dependence
+from sfumato.estimators.kronecker import error_of
 from sfumato.estimators.likelihood import PARTS, PATIENCE, Likelihood
 from sfumato.estimators.mle import MOST, even
 from sfumato.estimators.paper import TINY, bayes_step, within_noise
@@ -29,7 +30,7 @@ USUAL = 40  # steps that a table is expected to need
 PASSES = 2.2  # over the patterns for each step, at least: on four fifths of the records, the rest, and all of them
 DISCREPANCY_STEPS = 2_000
 ROUNDS = 30  # over the margins, to find the most even table that has them
-SURPRISE = 4.0  # standard deviations of a chi-squared statistic above its mean at which published shares are not used
+SURPRISE = 4.0  # standard deviations of a chi-squared statistic above its mean at which stated counts are not used
 ALL_SUBSETS = 6  # columns up to which every table of fewer columns is estimated first
 
 
@@ -73,8 +74,6 @@ class Auto:
         """Return the table, the steps that it took, the work that was spent, and how it was found."""
         if not any(axis.randomized for axis in records.axes):
             return records.seen, 0, 0.0, "counted"
-        if not margins.tables and (published := _published(records)) is not None:
-            return published, 0, 0.0, "published"
         likelihood = Likelihood(records)
         dependence = margins.dependence(records)
 
@@ -89,7 +88,7 @@ class Auto:
             return table, steps, 0.0, "discrepancy"
         if not margins.tables:
             table, steps = likelihood.converged(even(records), 1e-6, int(min(MOST, budget / likelihood.work)))
-            return table, steps, steps * likelihood.work, "converged"
+            return _beside_grid(records, table), steps, steps * likelihood.work, "converged"
         passes = budget / likelihood.work
         folds = PARTS if passes >= (PARTS + 1) * USUAL else 1
         rng = np.random.default_rng(self.seed)
@@ -100,21 +99,27 @@ class Auto:
         return margins.held(table, ROUNDS), steps, work, "independent" if independent else "held out"
 
 
-def _published(records: Records) -> Table | None:
-    """Return the counts that release.json states for a column by its shares, unless its cells contradict them.
+def _beside_grid(records: Records, table: Table) -> Table:
+    """Return the table of one column, averaged with the counts that release.json states on a public grid.
 
-    Cells that are drawn by the shares of the table show these shares again, with less noise than a sample has. Shares
-    of another table, such as declared base rates, differ by more than noise.
+    Each count is weighted by how precisely it is known. Stated counts that the cells contradict are not used, nor any
+    that are not on the grid: base rates may be those of another table.
     """
     (axis,) = records.axes
-    if axis.shares is None:
-        return None
-    expected = np.array(axis.shares) * records.n_rows
-    if (records.seen[expected == 0] > 0).any():
-        return None
-    excess = ((records.seen - expected)[expected > 0] ** 2 / expected[expected > 0]).sum()
-    freedom = max(axis.d - 1, 1)
-    return expected if excess <= freedom + SURPRISE * math.sqrt(2 * freedom) else None
+    if axis.grid is None:
+        return table
+    middle = np.array(axis.grid) - 0.5
+    step = records.n_rows / middle.sum()
+    if not 0.5 < step / max(10, math.isqrt(records.n_rows)) < 2:
+        return table
+    stated, variance = middle * step, step**2 / 12
+    noise = np.maximum(error_of(table, records.axes) ** 2, 1.0)
+    surprise = float(((table - stated) ** 2 / (noise + variance)).sum())
+    if surprise > axis.d + SURPRISE * math.sqrt(2 * axis.d):
+        return table
+    joined: Table = (table / noise + stated / variance) / (1 / noise + 1 / variance)
+    joined *= records.n_rows / joined.sum()
+    return joined
 
 
 @dataclass(frozen=True, eq=False)

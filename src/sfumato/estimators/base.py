@@ -41,6 +41,7 @@ class Axis:
     p: float = 1.0
     grouped: bool = False
     shares: tuple[float, ...] | None = None
+    grid: tuple[int, ...] | None = None
 
     @property
     def d(self) -> int:

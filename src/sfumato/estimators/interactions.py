@@ -24,7 +24,7 @@ from sfumato.estimators.records import Cells, Records
 WIDEST = 600  # values of a column up to which dependence is estimated from scores: its time grows with their cube
 BLOCK = 1 << 16  # patterns whose scores are held at a time
 LEAST = 1e-3  # part of the count under independence that every cell keeps
-EDGE = 1.05  # times the largest singular value that noise has in large tables: small ones have larger ones by chance
+EDGE = 1.1  # times the largest singular value that noise has in large tables: small ones have larger ones by chance
 FLAT = 1e-9  # share of the largest eigenvalue below which a direction cannot be estimated at all
 
 

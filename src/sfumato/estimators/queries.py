@@ -181,7 +181,7 @@ class _Column:
                 return _replaced(column, about)
             eta, p = _stated(about, name)
             if isinstance(column, BitSets):
-                axis = Axis(name, column.labels, eta, p)
+                axis = Axis(name, column.labels, eta, p, grid=_grid(about, column.labels))
                 if axis.eta == axis.d or axis.p == 0:
                     raise _tells_nothing(name)
                 if (column.size != eta).any():
@@ -237,8 +237,15 @@ def _replaced(column: ReleasedColumn, about: Mapping[str, Any]) -> _Column:
         )
     if not p:
         raise _tells_nothing(column.name)
-    axis = Axis(column.name, domain, 1, float(p), shares=tuple(map(float, shares)))
+    axis = Axis(column.name, domain, 1, float(p), shares=tuple(map(float, shares)), grid=_grid(about, domain))
     return _Column(axis, codes=places[column.codes])
+
+
+def _grid(about: Mapping[str, Any], domain: Sequence[str]) -> tuple[int, ...] | None:
+    """Return the weights of a domain's values in the prior that release.json states; None where it states none."""
+    stated = about.get("base_rates", {}).get("values", {})
+    weights = tuple(stated.get(value) for value in domain)
+    return weights if all(type(weight) is int and weight > 0 for weight in weights) else None
 
 
 def _grouped(column: BitSets, groups: Any) -> Axis:

@@ -113,15 +113,29 @@ def test_an_association_that_noise_hides_is_said_to_be_unknown():
     assert "hides any association of job and town" in str(answer)
 
 
-def test_published_shares_are_used_unless_the_cells_contradict_them():
+@pytest.mark.parametrize("anonymizer", ["randomization", "pram"])
+def test_counts_on_the_public_grid_make_single_tables_more_precise(anonymizer):
+    table = people(np.random.default_rng(6), 20_000, related=0.0)
+    columns = {"job": {"role": "sensitive-quasi-identifier", "domain": sorted(set(table["job"]))}}
+    require = [{"model": "sensitive-qid-closeness", "t": {"job": 0.1}, "anonymizer": anonymizer}]
+    plan = sf.Plan.from_dict({"columns": columns, "require": require})
+    truth = np.bincount([int(value[1:]) for value in table["job"]])
+    errors = {"auto": 0.0, "mle": 0.0}
+    for seed in range(5):
+        release = sf.anonymize(pa.table({"job": table["job"]}), plan, seed=seed, measure=False, attack=False).release
+        for method in errors:
+            errors[method] += np.abs(sf.reconstruct(release, ["job"], method=method).counts - truth).sum()
+    assert errors["auto"] < errors["mle"] / 2
+
+
+def test_stated_counts_that_the_cells_contradict_are_not_used():
     rng = np.random.default_rng(6)
-    shares = (0.5, 0.3, 0.2)
-    axis = Axis("a", ("a0", "a1", "a2"), 1, 0.3, shares=shares)
-    truth = rng.choice(3, 30_000, p=shares)
-    codes = np.where(rng.random(truth.size) < 0.3, truth, rng.choice(3, truth.size, p=shares)).astype(np.int32)
-    estimate = Auto().estimate(Records((Cells.of_values(axis, codes),), truth.size), 1e9)
-    assert estimate.counts == pytest.approx(np.array(shares) * truth.size)
-    foreign = replace(axis, shares=(0.2, 0.3, 0.5))
-    codes = np.where(rng.random(truth.size) < 0.3, truth, rng.choice(3, truth.size, p=foreign.shares)).astype(np.int32)
-    estimate = Auto().estimate(Records((Cells.of_values(foreign, codes),), truth.size), 1e9)
-    assert estimate.counts == pytest.approx(np.bincount(truth), rel=0.1)
+    grid = (30, 40, 104)  # steps of 173 rows
+    axis = Axis("a", ("a0", "a1", "a2"), 1, 0.3, shares=(0.2, 0.3, 0.5), grid=grid)
+    near = rng.choice(3, 30_000, p=np.array(grid) / sum(grid))
+    for truth, used in ((near, True), (2 - near, False)):
+        codes = np.where(rng.random(truth.size) < 0.3, truth, rng.choice(3, truth.size, p=axis.shares))
+        records = Records((Cells.of_values(axis, codes.astype(np.int32)),), truth.size)
+        without = replace(axis, grid=None)
+        plain = Auto().estimate(Records((Cells.of_values(without, codes.astype(np.int32)),), truth.size), 1e9)
+        assert np.allclose(Auto().estimate(records, 1e9).counts, plain.counts) == (not used)
