@@ -261,7 +261,7 @@ def add_items(rng, case):
     column.cells[0] = sorted({*column.cells[0], *needed})
     column.extra = {"sensitive_items": secret}
     case.columns.append(column)
-    if rng.random() < 0.4:
+    if rng.random() < 0.6:
         add_crowds(rng, case, column, goods, secret)
         return
     name = rng.choice([None, None, "partial-suppression", "global-suppression", "td-control", "drop-sensitive"])
@@ -281,14 +281,15 @@ def add_items(rng, case):
 
 
 def add_crowds(rng, case, column, goods, secret):
-    """Ask that few known items find many baskets."""
-    asked = {"column": "basket", "k": rng.choice([2, 2, 3]), "within": rng.choice(["classes", "classes", "table"])}
+    """Ask that few known items find many baskets; of a small table only little, else hardly any release is left."""
+    k, m = (2, rng.choice([1, 1, 2])) if case.n < 10 else (rng.choice([2, 2, 3]), rng.choice([1, 2, 3]))
+    asked = {"column": "basket", "k": k, "within": rng.choice(["classes", "table"])}
     if rng.random() < 0.5:
-        asked |= {"model": "hkp-coherence", "h": fraction(rng, 0.4, "1/2", 0.8), "p": rng.choice([1, 2, 3])}
+        asked |= {"model": "hkp-coherence", "h": fraction(rng, 0.5, "1/2", 0.8), "p": m}
         goods = [item for item in goods if item not in secret]
     else:
         maker = rng.choice([None, None, "apriori-anonymization"])
-        asked |= {"model": "km-anonymity", "m": rng.choice([1, 2, 3])} | ({"anonymizer": maker} if maker else {})
+        asked |= {"model": "km-anonymity", "m": m} | ({"anonymizer": maker} if maker else {})
     if rng.random() < 0.6:
         column.hierarchy, column.paths = nested(rng, goods)
     case.require.append(asked)

@@ -16,7 +16,7 @@ from sfumato.errors import Unsatisfiable
 from sfumato.models import PRIVACY_MODELS, KAnonymity, LDiversity
 from sfumato.models.base import Need
 
-CASES = 10  # of each family, and as many of several together
+CASES = 16  # of each family, and as many of several together
 
 
 @pytest.fixture(scope="module")

@@ -192,6 +192,12 @@ def test_numbers_of_people_are_not_taken_for_codes_of_diseases_or_tests():
     assert names_in([f"P{number:04d}" for number in range(100)], 0.3) is Names.NO
 
 
+def test_surnames_with_small_words_before_them_are_names_as_others_are():
+    surnames = ["Kowalski", "Brückner", "von Stetten", "van den Berg", "d'Angelo", "de la Cruz", "in 't Veld"]
+    assert names_in(surnames, 0.01) is Names.PERHAPS
+    assert names_in(["de facto", "de jure", "la mer", "el mar"], 0.01) is Names.NO
+
+
 def test_codes_that_only_their_shape_tells_are_the_first_question(drafts):
     assert "are these ICD-10 codes?" in drafts["no header"].questions[0]
     assert drafts["no header"].questions[0].startswith("column_5")

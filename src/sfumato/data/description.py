@@ -167,7 +167,7 @@ def _wrong_in(about: Mapping[str, Any], release: Release, spec: ColumnSpec | Non
     members = {member for entry in legend.values() for member in entry.get("members", ())}
     ranges = {label for stands_for in spans.values() for label in stands_for if _LETTER.search(label)}
     values = set(rates.get("values", {})) - (labels or set())
-    yield len(rates.keys() - {"values", "missing"})
+    yield len(rates.keys() - {"values", "missing", "counted"}) + (type(rates.get("counted", True)) is not bool)
     if members or ranges or values:
         public = _public_labels(spec)
         yield len(members - public) if public is not None else len(members)

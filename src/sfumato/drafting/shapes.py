@@ -17,6 +17,10 @@ _FEW = 3  # distinct cells below which a shape says nothing
 _DOTTED = 0.3  # share of the codes of diseases that go into detail behind a point
 _CHAPTERS = 5  # different letters that codes of diseases begin with, where none has a point
 _WORD = r"[^\W\d_](?:['\u2019\u00b4.-]|[^\W\d_])*"
+_PARTICLES = re.compile(  # small words that surnames begin with
+    r"^(?:(?:van|von|vom|zu|zum|zur|de|da|di|do|dos|das|du|del|della|dalla|der|den|ter|ten|te|af|av|bin|ibn|al|el|la|le|in"
+    r") |(?:d|l|'t|'s)['\u2019 ])+(?=[^\W\d_a-z])"
+)
 _NAME = re.compile(rf"{_WORD}(?:[ ,]+{_WORD}){{0,4}}")
 _TITLED = re.compile(
     r"(?:dr|prof|mr|mrs|ms|miss|sir|herr|frau|hr|fr|mme|mlle|sr|sra|don|dott|dra|sig|dhr|mevr|med)\.? +"
@@ -177,10 +181,10 @@ def names_in(labels: Sequence[str], unique: float) -> Names:
 
     >>> names_in(["Ann Smith", "Jones, Peter", "Maria Lopez"], 0.1).name
     'SURELY'
-    >>> names_in(["Yilmaz", "Grabowski"], 0.01).name, names_in(["Often", "Rarely", "Once"], 0.01).name
+    >>> names_in(["Yilmaz", "von Stetten"], 0.01).name, names_in(["Often", "Rarely", "Once"], 0.01).name
     ('PERHAPS', 'NO')
     """
-    some = [label.strip() for label in labels[:_LOOKED_AT]]
+    some = [_PARTICLES.sub("", label.strip()) for label in labels[:_LOOKED_AT]]
     if some and sum(bool(_TITLED.fullmatch(label)) for label in some) >= _ENOUGH * len(some):
         return Names.SURELY
     if len(some) >= _FEWEST_INITIALS and all(map(_INITIALS.fullmatch, some)):

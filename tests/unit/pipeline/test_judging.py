@@ -398,6 +398,32 @@ def test_entries_of_a_description_that_nobody_here_writes_are_counted(plan, run,
     assert "Ann" not in json.dumps([verdict.as_dict() for verdict in verdicts])
 
 
+@pytest.mark.parametrize("given", [None, "value,count\nx,2\ny,1\nz,1\nrare,1\n"])
+def test_base_rates_that_a_run_writes_are_expected_in_a_description(tmp_path, given):
+    if given is not None:
+        (tmp_path / "rates.csv").write_text(given, encoding="utf-8")
+    document = {
+        "source": {"path": str(tmp_path / "letters.csv")},
+        "columns": {
+            "ill": {
+                "role": "sensitive-quasi-identifier",
+                "domain": ["x", "y", "z", "rare"],
+                **({"base_rates": "rates.csv"} if given is not None else {}),
+            }
+        },
+        "require": [{"model": "sensitive-qid-closeness", "t": {"ill": 0.4}}],
+        "release": {"publish_base_rates": True},
+    }
+    (tmp_path / "letters.csv").write_text("ill\n" + "x\ny\nz\n" * 20, encoding="utf-8")
+    drawn = Plan.from_dict(document, base=tmp_path)
+
+    sf.run(drawn, tmp_path / "drawn", seed=1)
+
+    described = json.loads((tmp_path / "drawn/release/release.json").read_text(encoding="utf-8"))
+    assert "base_rates" in described["columns"]["ill"]
+    assert strays(sf.audit(tmp_path / "drawn/release", drawn)) == []
+
+
 # Nothing to judge.
 
 
