@@ -133,8 +133,5 @@ def plan_for(job: Job, folder: Path) -> sf.Plan:
 
 
 def may_publish(job: Job) -> bool:
-    """Whether an anonymizer promises what is required, and leaves something to judge: not all that are compared do.
-
-    One rare drug takes all others along where types of items are generalized as a whole and have no hierarchy.
-    """
-    return job.anonymizer not in ("permutation", "drop-sensitive", "apriori-anonymization")
+    """Whether an anonymizer promises what is required, and leaves something to judge: not all that are compared do."""
+    return job.anonymizer not in ("permutation", "drop-sensitive")

@@ -43,6 +43,7 @@ from sfumato.parameters import Takes, parameter, parametrized
 if TYPE_CHECKING:
     from sfumato.anonymizers.choosing import Step
 
+FEW = 20  # a column is refused that gives away one in so many hidden cells or more; fewer are a warning
 FEWEST = 4  # rows that show a value, so that it counts
 ROWS = 1 << 18  # rows in which elements of sets, and parts of texts, are looked at
 CLEAR = 12.0  # log-likelihood that a column must add: less is found by chance
@@ -135,10 +136,11 @@ def dependence_of_steps(
         if not isinstance(anonymizer, HidesCells):
             continue
         found = look(list(_questions(step, anonymizer, dataset, of_labels)))
-        if found and anonymizer.dependence == "refuse":
+        many = [each for each in found if FEW * each.cells >= each.hidden]
+        if many and anonymizer.dependence == "refuse":
             raise refusal(
-                f"Hidden cells of {len({each.told for each in found}):,} column(s)",
-                list(map(str, found)),
+                f"Hidden cells of {len({each.told for each in many}):,} column(s)",
+                list(map(str, many)),
                 "An attacker who sees both columns undoes what was hidden. Drop the column that gives it away "
                 '(role = "identifier"), protect it (a role that the same requirement judges)',
                 anonymizer.name,

@@ -41,6 +41,8 @@ class Dependence:
         The table has the shares of the single columns only approximately.
         """
         n_rows = float(weight.sum())
+        if not n_rows:
+            return np.outer(*self.shares), False
         left, right = self._whitening
         products, means = (
             np.zeros([share.size for share in self.shares]),

@@ -272,11 +272,13 @@ def warnings_of_steps(steps: Sequence[Mapping[str, Any]]) -> list[str]:
     found = []
     for step in steps:
         if told := step.get("dependences") or step["facts"].get("dependences"):
-            pairs = [f"{each['known']!r} gives away {each['told']!r} ({each['strength']:.0%})" for each in told]
+            pairs = [f"{each['known']!r} gives away {each['told']!r} ({each['strength']:.1%})" for each in told]
             more = f" and {len(pairs) - 5} more" if len(pairs) > 5 else ""
             found.append(
-                f"The plan allows columns from which hidden cells can be read off: {'; '.join(pairs[:5])}{more}. "
-                f'[anonymizers.{step["anonymizer"]}] dependence = "refuse" refuses them.'
+                f"Some hidden cells can be read off from another published column: {'; '.join(pairs[:5])}{more}. "
+                'Drop the column that gives them away (role = "identifier"), or protect it (a role that the same '
+                f'requirement judges). [anonymizers.{step["anonymizer"]}] dependence = "refuse" refuses columns that '
+                "give many away."
             )
         cut = step["facts"].get("regions")
         if isinstance(cut, Mapping):
