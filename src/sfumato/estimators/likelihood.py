@@ -142,6 +142,8 @@ class Likelihood:
             aside = rng.binomial(left, 1 / (PARTS - part))
             left = left - aside
             used, kept = weight - aside, aside.astype(np.float64)
+            if not used.any():
+                continue
             path = []
             for number, table in enumerate(self._steps(start(used), used, hold)):
                 if number in LOOKS:
