@@ -98,12 +98,11 @@ def make(
                     "facts": dict(recoding.facts),
                 }
             )
-    with clock.time("dependence"):
+    with clock.time("publish"):
         labels = known.public.knowledge.labels if known.public.knowledge is not None else ()
         told = dependence_of_steps(plan.steps(), dataset, labels, partial(engine.given_away, dataset, recoding))
-    for said in steps:
-        said |= told.get(said["anonymizer"], {})
-    with clock.time("publish"):
+        for said in steps:
+            said |= told.get(said["anonymizer"], {})
         notes: tuple[str, ...] = ()
         if dataset.rows is not None:
             notes = tuple(_told_by_rows(dataset, recoding))

@@ -208,7 +208,7 @@ def test_rows_that_hold_as_rows_do_not_hold_as_people() -> None:
 )
 def test_what_cannot_be_kept_for_people_is_refused_with_the_reason(change: dict[str, Any], found: str) -> None:
     with pytest.raises(PlanError, match=found):
-        sf.Plan.from_dict({**plan_for("mondrian", []), **change})
+        sf.Plan.from_dict({**plan_for("mondrian", []), **change}).searchable()
 
 
 def test_without_the_key_several_rows_are_refused_and_the_way_is_told() -> None:

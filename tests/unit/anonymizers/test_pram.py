@@ -267,7 +267,9 @@ def test_other_promises_are_not_asked_of_it():
         if "l" not in more:
             required["t"] = {"job": 0.3}
         with pytest.raises(PlanError, match="pram"):
-            sf.Plan.from_dict({"columns": {"job": {"role": "sensitive-quasi-identifier"}}, "require": [required]})
+            sf.Plan.from_dict(
+                {"columns": {"job": {"role": "sensitive-quasi-identifier"}}, "require": [required]}
+            ).searchable()
     table = people(300)
     release = seen(sf.anonymize(table, plan_of({"job": 0.3})), table)
     with pytest.raises(DataError, match="tells of the table"):
@@ -288,7 +290,7 @@ def test_dropped_rows_before_it_are_a_problem_of_the_plan():
         "anonymizers": {"local-recoding": {"drop_rows": 0.1}},
     }
     with pytest.raises(PlanError, match="drop_rows"):
-        sf.Plan.from_dict(plan)
+        sf.Plan.from_dict(plan).searchable()
 
 
 def test_missing_values_are_a_value_and_bins_are_values(tmp_path):

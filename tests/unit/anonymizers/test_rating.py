@@ -131,7 +131,7 @@ def test_closeness_cannot_be_asked_of_it_in_the_same_plan():
                     {"model": "sensitive-qid-closeness", "t": {"job": 0.3}},
                 ],
             }
-        )
+        ).searchable()
 
 
 def test_columns_that_give_one_another_away_are_refused():
