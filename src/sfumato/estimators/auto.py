@@ -30,6 +30,7 @@ USUAL = 40  # steps that a table is expected to need
 PASSES = 2.2  # over the patterns for each step, at least: on four fifths of the records, the rest, and all of them
 DISCREPANCY_STEPS = 2_000
 ROUNDS = 30  # over the margins, to find the most even table that has them
+PAIR = 5e8  # operations on a table of two columns: it starts near its end
 SURPRISE = 4.0  # standard deviations of a chi-squared statistic above its mean at which stated counts are not used
 ALL_SUBSETS = 6  # columns up to which every table of fewer columns is estimated first
 
@@ -89,7 +90,7 @@ class Auto:
         if not margins.tables:
             table, steps = likelihood.converged(even(records), 1e-6, int(min(MOST, budget / likelihood.work)))
             return _beside_grid(records, table), steps, steps * likelihood.work, "converged"
-        passes = budget / likelihood.work
+        passes = (budget if len(records.cells) > 2 else min(budget, PAIR)) / likelihood.work
         folds = PARTS if passes >= (PARTS + 1) * USUAL else 1
         rng = np.random.default_rng(self.seed)
         most = int(passes / (folds + 1))
