@@ -198,6 +198,15 @@ def test_surnames_with_small_words_before_them_are_names_as_others_are():
     assert names_in(["de facto", "de jure", "la mer", "el mar"], 0.01) is Names.NO
 
 
+def test_months_are_no_names_of_people():
+    assert (
+        names_in(["January", "February", "March", "April", "May", "June", "Not Applicable", "Unknown"], 0.01)
+        is Names.NO
+    )
+    assert names_in(["Januar", "März", "Mai"], 0.01) is Names.NO
+    assert names_in(["Jan", "Piotr", "Agnieszka"], 0.01) is Names.SURELY
+
+
 def test_codes_that_only_their_shape_tells_are_the_first_question(drafts):
     assert "are these ICD-10 codes?" in drafts["no header"].questions[0]
     assert drafts["no header"].questions[0].startswith("column_5")

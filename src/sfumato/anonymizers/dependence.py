@@ -141,7 +141,7 @@ def dependence_of_steps(
             raise refusal(
                 f"Hidden cells of {len({each.told for each in many}):,} column(s)",
                 list(map(str, many)),
-                "An attacker who sees both columns undoes what was hidden. Drop the column that gives it away "
+                "An attacker who sees both columns can undo the protection. Drop the column that gives it away "
                 '(role = "identifier"), protect it (a role that the same requirement judges)',
                 anonymizer.name,
             )

@@ -300,7 +300,7 @@ class ClassAndCell(SetInference):
         return facts, (
             f"Column {self.column!r} has t = {t:g}, which bounds how far one cell moves a belief from the prior. In "
             f"{far:,} of {classes.size.size:,} equivalence classes ({people:,} of {table.total:,} records) all cells "
-            f"together move it by more, up to {facts['moved']:.2g}: the shares of a class can be computed back. Make "
+            f"together move it by more, up to {facts['moved']:.2g}: the shares of a class can be reconstructed. Make "
             "the quasi-identifiers coarser, drop them, or accept that a class tells about its people."
         )
 

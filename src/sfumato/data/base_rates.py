@@ -92,7 +92,9 @@ def read_base_rates(path: Path, missing: Sequence[str], *, of_plan: bool = False
     codes, labels, has_missing = text_codes(table.column(0), missing)
     variants = variants_among(pa.array(labels, pa.string()), np.ones(len(labels), dtype=np.int64))
     if variants is not None:
-        raise DataError(f"{path.name} was to say how common values are, but has {variants.counts}.\nKeep one of each.")
+        raise DataError(
+            f"{path.name} was to say how common values are, but has {variants.counts}.\nKeep one spelling each."
+        )
     if len(codes) != len(labels) + has_missing:
         raise DataError(f"{path.name} lists {len(codes) - len(labels):,} value(s) again.\nKeep one line a value.")
     numbers, names, _ = text_codes(table.column(1), ())

@@ -28,10 +28,10 @@ from sfumato.data.variants import Variants, given_hierarchy, is_judged, variants
 from sfumato.errors import DataError, HierarchyError
 
 _FEW_WORDS = 30
-_INFINITE = "{count:,} infinite number(s), which are taken for missing ones: no range holds them"
+_INFINITE = "{count:,} infinite number(s), which are read as missing: no range contains them"
 _ALL_DIFFERENT = (
     "{count:,} words or codes, nearly all of them different, and no hierarchy: cells show the value or *. Give it a "
-    "hierarchy, or another role if nobody can know it about a person"
+    "hierarchy, or another role if no attacker can know it about a person"
 )
 
 

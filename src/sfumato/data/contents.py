@@ -1,4 +1,4 @@
-"""Find names of people, contacts, numbers of accounts and free text inside the cells of a column.
+"""Find names of people, contacts, account numbers and free text inside the cells of a column.
 
 All tests work on distinct values, and say how many of them hold such contents, never which.
 """
@@ -223,8 +223,8 @@ def warnings_of_contents(dataset: Dataset) -> Iterator[str]:
         if count := personal_values(values, fewest_names=fewest):
             yield (
                 f"{count:,} of {len(_tested(values)):,} different values of column {name!r} look like names, contacts, "
-                "numbers of accounts or free text, and the plan publishes the column. Make it an identifier, or "
-                "remove them from the source."
+                "account numbers or free text, and the plan publishes the column. Make the column an identifier, or "
+                "remove these values from the source."
             )
 
 

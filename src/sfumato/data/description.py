@@ -150,7 +150,8 @@ def entries_not_ours(
 def _wrong_in(about: Mapping[str, Any], release: Release, spec: ColumnSpec | None, name: str) -> Iterator[int]:
     """Yield how many entries about a column are wrong, place by place."""
     column = release.columns.get(name)
-    labels = set(column.labels) if column is not None and release.parts is None else None
+    named = any(about.get(key) for key in ("legend", "spans", "base_rates"))
+    labels = set(column.labels) if named and column is not None and release.parts is None else None
     yield len(about.keys() - _COLUMN_KEYS)
     yield len(about.keys() & _OF_CELLS) if about["role"] != Role.SENSITIVE_QUASI_IDENTIFIER else 0
     yield sum(about[key] not in words for key, words in _WORDS.items() if key in about)
@@ -159,6 +160,7 @@ def _wrong_in(about: Mapping[str, Any], release: Release, spec: ColumnSpec | Non
     legend, spans, rates = (about.get(key, {}) for key in ("legend", "spans", "base_rates"))
     if labels is not None:
         yield len(legend.keys() - labels)
+    if labels is not None and spans:
         shown = set(map(as_number, labels))
         yield sum(math.isnan(number) or number not in shown for number in map(as_number, spans))
     yield sum(

@@ -204,8 +204,9 @@ def check_columns(found: Sequence[str], schema: Schema, dropped: Collection[str]
     if alike := {name: like for name in found if (like := schema.lookalike(name)) and schema.spec(name) is None}:
         pairs = ", ".join(f"{name!r} (as {like!r})" for name, like in alike.items())
         problems.append(
-            f"The table has {len(alike)} column(s) named as one of the plan but for case or blanks: {pairs}.\n"
-            "Give each a role under [columns]: what is said of other columns does not go for them."
+            f"The table has {len(alike)} column(s) whose names differ from names in the plan only in case or blanks: "
+            f"{pairs}.\n"
+            'Give each a role of its own under [columns]: the role of "*" does not apply to them.'
         )
     if silent := [name for name in found if schema.spec(name) is None and name not in alike]:
         problems.append(

@@ -212,7 +212,7 @@ def spelled_once(
     found = f"column {column!r} has {several:,} of {people:,} numbers in {several + spellings - people:,} spellings"
     if not schema.normalize:
         raise DataError(
-            f"People were to be told apart by their numbers, but {found}, which differ only in case, in blanks around "
+            f"Rows were to be assigned to people by number, but {found}, which differ only in case, in blanks around "
             f"them or in their form in Unicode.\n{REMEDY}"
         )
     look_up(as_numpy(keys.indices), codes, codes)

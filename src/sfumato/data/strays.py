@@ -15,7 +15,7 @@ class StrayKind(StrEnum):
 
     IDENTIFIER = "a column that the plan drops as an identifier"
     UNKNOWN = "a column that the plan says nothing about"
-    ALIKE = "a column named as one that the plan protects, but for case, blanks or forms of letters"
+    ALIKE = "a column whose name differs from that of a protected column only in case, blanks or letter forms"
     UNDESCRIBED = "a column that release.json does not name"
     NUMBERS = "a column that numbers people otherwise than anew, 1, 2, 3 and so on"
     FILE = "a file that release.json does not name"

@@ -182,6 +182,6 @@ def look_alike_sentence(column: str, texts: pa.Array) -> list[str]:
     if not count:
         return []
     return [
-        f"Column {column!r} has {count:,} values that are like another one but for blanks, signs or invisible letters "
-        "inside them. They count as different values: correct the table if they are not."
+        f"Column {column!r} has {count:,} values that differ from another value only in blanks, signs or invisible "
+        "characters. They count as different values. Correct the table if they mean the same."
     ]

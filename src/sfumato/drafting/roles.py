@@ -145,8 +145,8 @@ def _personal(look: Look, role: Role) -> int:
 def _who_is_inside(count: int) -> Question:
     return Question(
         Danger.LOST,
-        f"do its cells hold names, contacts, numbers of accounts or free text? {count:,} different values look so, "
-        "and it is left out. To publish it, remove these from the source, or give it another role.",
+        f"do its cells hold names, contacts, account numbers or free text? {count:,} different values look like it, "
+        "so the column is left out. To publish it, remove these values from the source, or give it another role.",
     )
 
 

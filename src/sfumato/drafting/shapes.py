@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from sfumato.data.files.months import month_of
 from sfumato.data.schema import Role
 from sfumato.drafting.words import is_everyday, is_first_name
 
 _ENOUGH = 0.9  # share of the cells that must have a shape
+_OF_MONTHS = 0.75  # share of the cells that are names of months, where the others say that there was none
 _LOOKED_AT = 2_000  # distinct cells
 _FEW = 3  # distinct cells below which a shape says nothing
 _DOTTED = 0.3  # share of the codes of diseases that go into detail behind a point
@@ -185,6 +187,8 @@ def names_in(labels: Sequence[str], unique: float) -> Names:
     ('PERHAPS', 'NO')
     """
     some = [_PARTICLES.sub("", label.strip()) for label in labels[:_LOOKED_AT]]
+    if sum(month_of(label) is not None for label in some) >= _OF_MONTHS * len(some):
+        return Names.NO
     if some and sum(bool(_TITLED.fullmatch(label)) for label in some) >= _ENOUGH * len(some):
         return Names.SURELY
     if len(some) >= _FEWEST_INITIALS and all(map(_INITIALS.fullmatch, some)):

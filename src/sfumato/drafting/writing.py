@@ -360,7 +360,7 @@ class _Writer:
             self.warnings.append(
                 f"{len(self.known)} columns were taken for quasi-identifiers, and little detail survives so many"
                 + (f". {self._lost(k)} Make" if len(self.known) > TOO_MANY_QUASI_IDENTIFIERS else ": make")
-                + " those that nobody can know about a person sensitive or other."
+                + " columns that no attacker can know about a person sensitive or other."
             )
         return _required('"k-anonymity"', *lines)
 

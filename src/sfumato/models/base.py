@@ -305,7 +305,7 @@ class NothingElse(PrivacyModel):
     name: ClassVar[str] = "nothing-else"
     judged_role: ClassVar[Role] = Role.OTHER
     promise: ClassVar[str] = (
-        "Nothing came along with the release that the plan does not publish, and judged values have one spelling each."
+        "The release holds nothing that the plan does not publish, and each judged value has one spelling."
     )
     limit: ClassVar[str] = (
         "Names, metadata and digests are checked. In the cells of published columns, only the spelling of judged "

@@ -173,7 +173,7 @@ def warnings_of(plan: Plan) -> Iterator[str]:
     if schema.columns and not linkable(schema) and schema.named(Role.SENSITIVE):
         yield (
             "No column is a quasi-identifier: all rows form one class, and sensitive values are published as they are. "
-            "Give columns that others may know about a person that role."
+            "Give the role quasi-identifier to columns that others may know about a person."
         )
     open_ended = [name for name in schema.named(Role.SENSITIVE_QUASI_IDENTIFIER) if schema.columns[name].domain is None]
     if open_ended:

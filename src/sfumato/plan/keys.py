@@ -103,8 +103,8 @@ SOURCE = Table(
         _key(
             "header_row",
             Takes.WHOLE,
-            "The line of a CSV file or sheet, counted from 1, that names the columns; lines above are left out. Found "
-            "out when left out.",
+            "The line of a CSV file or sheet, counted from 1, that names the columns; lines above are not read. "
+            "Detected if not given.",
             title="Line of the names of columns",
             least=1,
             example=3,
@@ -135,8 +135,8 @@ SOURCE = Table(
         _key(
             "normalize",
             Takes.FLAG,
-            "Whether spellings of a value that differ in case, blanks around it or Unicode form (NFC) are read as one. "
-            "Of numbers of people, and of columns whose values must not be learnt; else such spellings are refused.",
+            "Read spellings that differ only in case, outer blanks or Unicode form (NFC) as one value. Applies to "
+            "person numbers and to columns whose values are sensitive. If false, such spellings are refused.",
             title="One spelling of a value",
             default=False,
         ),

@@ -292,7 +292,9 @@ def test_spellings_of_a_number_are_one_person(tmp_path, kept):
         assert run.verdicts[0].reached == 4
         warned = " ".join(run.facts["warnings"])
         assert "1 of 4 numbers in 3 spellings" in warned
-        assert "2 values that are like another one" in warned  # P1, and that with an invisible letter
+        assert (
+            "2 values that differ from another value only in blanks" in warned
+        )  # P1, and that with an invisible letter
 
 
 def test_events_of_people_in_other_spellings_are_theirs_or_refused(tmp_path):

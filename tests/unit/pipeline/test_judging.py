@@ -306,7 +306,7 @@ def test_a_column_named_as_a_protected_one_is_found_however_its_name_is_written(
     verdicts = sf.audit(pa.table(safe(**{header: list("abcdef")})), Plan.from_dict(OPEN))
 
     assert strays(verdicts) == [(header, 6)]
-    assert "named as one that the plan protects" in str(verdicts[-1])
+    assert "a column whose name differs from that of a protected column" in str(verdicts[-1])
 
 
 def test_a_column_that_the_plan_declares_itself_is_published_whatever_others_are_called():
@@ -318,7 +318,9 @@ def test_a_column_that_the_plan_declares_itself_is_published_whatever_others_are
 
 def test_a_source_with_such_a_column_is_refused_and_the_column_is_named():
     people = pa.table({"name": list("abcdef"), "Name ": list("abcdef"), "age": range(6), "ill": list("xyzxyz")})
-    with pytest.raises(DataError, match=r"1 column\(s\) named as one of the plan.*'Name ' \(as 'name'\)"):
+    with pytest.raises(
+        DataError, match=r"1 column\(s\) whose names differ from names in the plan.*'Name ' \(as 'name'\)"
+    ):
         sf.anonymize(people, Plan.from_dict(OPEN), seed=1)
 
 

@@ -145,7 +145,7 @@ def _header_row_of(source: Source, content: str, separator: str, lines: int) -> 
     """Return on which line the names of columns stand, `lines` of which came before the content."""
     if source.header_row is not None:
         if not any(map(str.strip, islice(_lines(content), max(source.header_row - lines - 1, 0), None))):
-            raise no_such_line(source, "nothing stands there or below")
+            raise no_such_line(source, "that line and all below it are empty")
         return Found("header_row", source.header_row, "the plan says so")
     rows, ends = [], [0]
     if source.header is None:

@@ -136,7 +136,7 @@ class _Sheet:
         """Return in which row of the sheet the names of columns stand."""
         if self.source.header_row is not None:
             if not any(_text(cell) for line in lines[max(self.source.header_row - 1 - start, 0) :] for cell in line):
-                raise no_such_line(self.source, "nothing stands there or below")
+                raise no_such_line(self.source, "that line and all below it are empty")
             return Found("header_row", self.source.header_row, "the plan says so")
         if self.source.header is not None:
             return Found("header_row", start + 1, "the plan says so")

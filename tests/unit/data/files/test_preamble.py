@@ -87,7 +87,7 @@ def test_a_line_set_by_hand_is_taken_as_it_is(tmp_path):
     assert cells(read_table(replace(source, header_row=3))) == {"How old?": ["34", "35"], "Where?": ["Rome", "Oslo"]}
     unnamed = read_table(replace(source, header_row=4, header=False))
     assert cells(unnamed) == {"column_1": ["34", "35"], "column_2": ["Rome", "Oslo"]}
-    assert "line 9, but nothing stands there" in refusal(replace(source, header_row=9))
+    assert "line 9, but that line and all below it are empty" in refusal(replace(source, header_row=9))
 
 
 def test_an_error_below_names_the_line_of_the_file(tmp_path):
