@@ -48,7 +48,9 @@ class Pair:
     cover: Cover  # of the released labels
     weights: tuple[Weights, Weights] = (None, None)  # how many rows, or people, each row of the two tables stands for
     rows: tuple[Weights, Weights] = (None, None)  # how many rows
-    known: Mapping[str, Any] = field(default_factory=dict)  # what a recipient knows of the values, as `Extent.of` takes it
+    known: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what a recipient knows of the values, as `Extent.of` takes it
 
     @cached_property
     def extent(self) -> Extent:

@@ -117,7 +117,9 @@ class Extent:
         return np.where((last > numbers) & (first < numbers), 1.0, loss)
 
     def overlaps(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how much of each label lies between the codes low and high - 1, both included: (q,), (q,) -> (m, q)."""
+        """Return how much of each label lies from code low to code high - 1, ends included: (q,), (q,) -> (m, q)."""
+        if not self.at.size:
+            return np.zeros((self.start.size - 1, low.size))
         begin, end = self.at[low], self.at[high - 1] + self.width[high - 1]
         inside = np.minimum(self.end[:, None], end) - np.maximum(self.begin[:, None], begin)
         return sum_runs(np.maximum(inside, 0.0), self.start)
@@ -192,8 +194,7 @@ class _Line:
 
     def spans(self, label: str) -> list[Span]:
         """Return the spans of a label; the whole line where it tells nothing."""
-        found = self._spans(label)
-        return [(0.0, math.inf)] if not found else found
+        return self._spans(label) or [(0.0, math.inf)]
 
     def _spans(self, label: str) -> list[Span]:
         if label == ROOT:

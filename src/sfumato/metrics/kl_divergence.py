@@ -15,8 +15,8 @@ class KlDivergence(MetricOfClasses):
     """How far the distribution of each quasi-identifier, as read off the release, is from the original one.
 
     The Kullback-Leibler divergence in nats, after Kifer and Gehrke (2006), for one column at a time; the headline is
-    the mean over columns. A reader of the release takes every value of the domain (`Ncp` says what that is) that a label
-    stands for as equally likely, whether or not it occurs; a dropped record could have had any value.
+    the mean over columns. A reader of the release takes all values of the domain (`Ncp` says what that is) that a label
+    stands for as equally likely, whether or not they occur; a dropped record could have had any value.
     Limit: it says nothing about how columns hang together; `query-error` and `classification` do.
 
     >>> before, after = {"sex": ["f", "f", "f", "m"]}, {"sex": ["*", "*", "*", "*"]}
