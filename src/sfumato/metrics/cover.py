@@ -1,4 +1,4 @@
-"""Which original values a published label stands for.
+"""Which of the values that occur in the original a published label stands for; `extent` has all of the domain.
 
 m labels of a released column, v values that occur in the original column. A label covers the values that it may stand
 for: itself, the numbers in `[20, 29]`, the members of `{a|b}`, the leaves below a hierarchy's label, all for `*`.

@@ -14,9 +14,9 @@ class Ncp(MetricOfClasses):
 
     The mean over quasi-identifiers and records, 0..1, after Xu et al. (2006) and, for categories, Iyengar (2002).
     Numbers and dates: the width of the label over the width of the domain. Others: (values that the label stands
-    for - 1) / (values of the domain - 1), whether or not they occur. The domain is the declared one, else that of the
-    hierarchy, else the values that occur, from the smallest to the largest number. A record that was dropped counts 1
-    in every column. The fact `loss_of_occurring` is the same over the values that occur, which searches minimize.
+    for - 1) / (values of the domain - 1), whether or not they occur. The domain holds the leaves of the hierarchy, the
+    declared values and those that occur; of numbers, all from the smallest to the largest one. A record that was
+    dropped counts 1 in every column. The fact `loss_of_occurring` counts occurring values only, as searches do.
     Limit: all columns count the same, whether anybody needs them or not; with weights in the plan, the fact `weighted`
     is the mean by these. Of a bare table it cannot tell a mean of a class from a value: it says where it met such.
 
