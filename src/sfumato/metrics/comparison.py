@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -32,7 +33,7 @@ from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.terms import TermColumns
 from sfumato.data.weighting import weights_in_column
-from sfumato.errors import DataError
+from sfumato.errors import DataError, HierarchyError
 from sfumato.metrics.cover import Cover, cover
 from sfumato.metrics.extent import Extent
 
@@ -48,9 +49,8 @@ class Pair:
     cover: Cover  # of the released labels
     weights: tuple[Weights, Weights] = (None, None)  # how many rows, or people, each row of the two tables stands for
     rows: tuple[Weights, Weights] = (None, None)  # how many rows
-    known: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # what a recipient knows of the values, as `Extent.of` takes it
+    # What a recipient knows of the values, as `Extent.of` takes it.
+    known: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def extent(self) -> Extent:
@@ -248,9 +248,11 @@ class Comparison:
         public = () if rates is None or rates.counted else rates.weight
         domain = tuple(dict.fromkeys((*self.domain(column.name), *public)))
         hierarchy, spec = column.hierarchy, self.dataset.schema.spec(column.name)
-        if hierarchy is not None and spec is not None and not column.dates and not set(domain) <= set(hierarchy.leaves):
+        by_range = column.values is not None or column.dates
+        if hierarchy is not None and spec is not None and not by_range and not set(domain) <= set(hierarchy.leaves):
             known = [label for code, label in enumerate(column.labels) if code != column.missing]
-            hierarchy, _ = hierarchy_over(spec, column.kind, list(dict.fromkeys((*known, *domain))))
+            with suppress(HierarchyError):  # a rule need not fit values that do not occur
+                hierarchy, _ = hierarchy_over(spec, column.kind, list(dict.fromkeys((*known, *domain))))
         return {
             "domain": domain,
             "hierarchy": hierarchy,

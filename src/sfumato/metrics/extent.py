@@ -66,7 +66,12 @@ class Extent:
         others = np.flatnonzero(covered.value_of < 0)
         for label in others.tolist():
             shown = span_of(spans or {}, released.labels[label])
-            if covered.outside[label] and not math.isnan(as_number(shown)) and line.by_range:
+            if (
+                column.values is not None
+                and covered.outside[label]
+                and line.at.size
+                and not math.isnan(as_number(shown))
+            ):
                 code = int(covered.first[covered.start[label]])  # the nearest number stands in for one that is strange
                 found.append([(line.at[code], line.at[code] + line.width[code])])
             else:
@@ -100,7 +105,8 @@ class Extent:
     @cached_property
     def size(self) -> NDArray[np.float64]:
         """How many values of the domain each label stands for, (m,)."""
-        return sum_runs(self.end - self.begin, self.start)
+        size = sum_runs(self.end - self.begin, self.start)
+        return np.where(size > 0, size, 1.0)  # without any value in the domain there is nothing to share
 
     @cached_property
     def loss(self) -> NDArray[np.float64]:

@@ -221,7 +221,7 @@ class _Range:
     high: NDArray[np.int64]  # not included
 
     def share_of(self, covered: Cover | Extent) -> NDArray[np.float64]:
-        return covered.overlaps(self.low, self.high) / np.where(covered.size > 0, covered.size, 1)[:, None]
+        return covered.overlaps(self.low, self.high) / covered.size[:, None]
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class _Values:
     chosen: NDArray[np.bool_]  # (v, q)
 
     def share_of(self, covered: Cover | Extent) -> NDArray[np.float64]:
-        return covered.sums(self.chosen) / np.where(covered.size > 0, covered.size, 1)[:, None]
+        return covered.sums(self.chosen) / covered.size[:, None]
 
 
 def _draw(column: CodedColumn, share: float, n_queries: int, rng: np.random.Generator) -> _Range | _Values:

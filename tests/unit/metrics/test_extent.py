@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.errors import DataError
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.kl_divergence import KlDivergence
 from sfumato.metrics.ncp import Ncp
@@ -177,3 +179,26 @@ def test_nothing_at_all_is_no_trouble():
     assert pair.extent.loss.size == pair.extent.spread(pair.shown_by).size == 0
     for kind in (Kind.NUMBER, Kind.CATEGORY):
         assert losses(["", ""], ["", "*"], kind=kind) == [0, 0]
+
+
+def test_rows_of_an_empty_original_are_no_trouble():
+    for label in ("25", "x", "[20, 30]"):
+        with pytest.raises(DataError) if label == "x" else nullcontext():
+            pair = pair_of(pa.array([], pa.string()), [label], kind=Kind.NUMBER)
+            assert pair.extent.loss.tolist() == [0]
+            assert pair.extent.spread(pair.shown_by).size == 0
+
+
+def test_a_year_without_any_date_is_no_number():
+    days = ["2020-01-01", "2021-05-05", "2022-12-31"]
+    years = Given(Dates(["year"]).build(days, "The hierarchy"))
+
+    assert pair_of(days[::2], ["2021"], kind=Kind.DATE, hierarchy=years).extent.size.tolist() == [365]
+    sizes = pair_of(days[::2], ["2020", "*"], kind=Kind.DATE, hierarchy=years).extent.size.tolist()
+    assert sorted(sizes) == [366, 1096]
+
+
+def test_a_rule_need_not_fit_values_that_only_the_domain_has():
+    spec = {"kind": Kind.CATEGORY, "hierarchy": Widths([10]), "domain": ("20", "25", "31", "none")}
+
+    assert losses(["20", "25", "31"], ["[20, 29]", "*"], **spec) == [1 / 3, 1]
