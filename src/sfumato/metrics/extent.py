@@ -272,7 +272,7 @@ class _Line:
 
 
 def _steps(numbers: NDArray[np.float64], more: Sequence[float]) -> tuple[float, float, float]:
-    """Return the smallest number, the step between neighbours, and how many steps there are to the largest one.
+    """Return the smallest of all numbers, their common step, and how many numbers that makes up to the largest one.
 
     >>> _steps(np.array([20.0, 25.5, 40.0]), [0.0])
     (0.0, 0.1, 401.0)
@@ -283,7 +283,7 @@ def _steps(numbers: NDArray[np.float64], more: Sequence[float]) -> tuple[float, 
     low, high = float(everything.min()), float(everything.max())
     step = 0.0
     for decimals in range(_MOST_DECIMALS + 1):
-        scaled = numbers * 10**decimals
+        scaled = everything * 10**decimals
         if (np.abs(scaled - np.rint(scaled)) <= 2.0**-50 * np.maximum(np.abs(scaled), 1.0)).all():
             step = 10.0**-decimals
             break
