@@ -167,7 +167,9 @@ def by_sfumato(anonymizer: Anonymizer, table: pa.Table, schema: Schema, case: Ca
 
 def by_anjana(anjana: ModuleType, table: pa.Table, levels: dict[str, Any], case: Case) -> pa.Table:
     """Full-domain generalization, then classes that fail are dropped."""
-    frame, names = table.to_pandas(), list(QUASI_IDENTIFIERS)
+    # anjana refuses the text columns of pandas 3: it wants arrays of numpy.
+    frame, names = table.to_pandas().astype(object), list(QUASI_IDENTIFIERS)
+    importlib.import_module("pandas").set_option("future.infer_string", False)
     if case.l:
         made = anjana.l_diversity(frame, [], names, SENSITIVE, case.k, case.l, MOST_DROPPED, levels)
     elif case.t:

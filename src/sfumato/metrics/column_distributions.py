@@ -36,9 +36,9 @@ class Bins:
 class ColumnDistributions(Metric):
     """Counts of every column before and after, for pictures; the headline is the mean share of mass that moved.
 
-    Labels are spread evenly over the values that they cover, and so are published sets of a column that had single
-    values. This is for the holder's eyes: it shows counts of the original. The share that moved is the total variation
-    distance between the two pictures, 0..1.
+    Labels are spread evenly over the occurring values that they cover, and so are published sets of a column that had
+    single values. This is for the holder's eyes: it shows counts of the original. The share that moved is the total
+    variation distance between the two pictures, 0..1.
     Limit: a randomized column is shown as published; the estimators read more out of it.
 
     >>> before, after = {"sex": ["f", "f", "f", "m"]}, {"sex": ["*", "*", "f", "m"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.data.codebook import hierarchy_over
 from sfumato.data.dataset import (
     CodedColumn,
     CodedSets,
@@ -31,8 +33,9 @@ from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.terms import TermColumns
 from sfumato.data.weighting import weights_in_column
-from sfumato.errors import DataError
+from sfumato.errors import DataError, HierarchyError
 from sfumato.metrics.cover import Cover, cover
+from sfumato.metrics.extent import Extent
 
 Weights: TypeAlias = NDArray[Any] | None
 
@@ -46,6 +49,13 @@ class Pair:
     cover: Cover  # of the released labels
     weights: tuple[Weights, Weights] = (None, None)  # how many rows, or people, each row of the two tables stands for
     rows: tuple[Weights, Weights] = (None, None)  # how many rows
+    # What a recipient knows of the values, as `Extent.of` takes it.
+    known: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def extent(self) -> Extent:
+        """Which part of the domain the released labels leave open."""
+        return Extent.of(self.released, self.original, self.cover, **self.known)
 
     @cached_property
     def before(self) -> NDArray[Any]:
@@ -229,8 +239,26 @@ class Comparison:
             settled = _settled(released, original, covered)
             survey, rows = self.survey, (self.dataset.weights, self.release.weights)
             weights = rows if survey is None else (survey.before, survey.after)
-            self._pairs[name] = replace(settled, weights=weights, rows=rows)
+            self._pairs[name] = replace(settled, weights=weights, rows=rows, known=self._known(original))
         return self._pairs[name]
+
+    def _known(self, column: CodedColumn) -> dict[str, Any]:
+        """Return what a recipient knows of the values of a column: declared ones, public ones, the whole hierarchy."""
+        rates = self.release.public.base_rates.get(column.name)
+        public = () if rates is None or rates.counted else rates.weight
+        domain = tuple(dict.fromkeys((*self.domain(column.name), *public)))
+        hierarchy, spec = column.hierarchy, self.dataset.schema.spec(column.name)
+        by_range = column.values is not None or column.dates
+        if hierarchy is not None and spec is not None and not by_range and not set(domain) <= set(hierarchy.leaves):
+            known = [label for code, label in enumerate(column.labels) if code != column.missing]
+            with suppress(HierarchyError):  # a rule need not fit values that do not occur
+                hierarchy, _ = hierarchy_over(spec, column.kind, list(dict.fromkeys((*known, *domain))))
+        return {
+            "domain": domain,
+            "hierarchy": hierarchy,
+            "markers": self.dataset.schema.missing,
+            "spans": self.spans(column.name),
+        }
 
     def domain(self, name: str) -> tuple[str, ...]:
         """Return the values that the plan declares for a column, in order; nothing when it declares none."""

@@ -1,4 +1,4 @@
-"""Which original values a published label stands for.
+"""Which of the values that occur in the original a published label stands for; `extent` has all of the domain.
 
 m labels of a released column, v values that occur in the original column. A label covers the values that it may stand
 for: itself, the numbers in `[20, 29]`, the members of `{a|b}`, the leaves below a hierarchy's label, all for `*`.
@@ -54,42 +54,24 @@ class Cover:
     @cached_property
     def size(self) -> NDArray[np.int64]:
         """How many values each label covers, shape (m,)."""
-        return _sum_runs(self.last.astype(np.int64) - self.first + 1, self.start)
+        return sum_runs(self.last.astype(np.int64) - self.first + 1, self.start)
 
     def sums(self, per_code: NDArray[Any]) -> NDArray[Any]:
         """Add up a quantity over the values that each label covers, (v, ...) -> (m, ...)."""
         dtype = np.int64 if per_code.dtype.kind in "biu" else np.float64
         up_to = np.zeros((self.n_codes + 1, *per_code.shape[1:]), dtype=dtype)
         np.cumsum(per_code, axis=0, out=up_to[1:])
-        return _sum_runs(up_to[self.last + 1] - up_to[self.first], self.start)
+        return sum_runs(up_to[self.last + 1] - up_to[self.first], self.start)
 
     def overlaps(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count the covered codes in low..high - 1, for q such ranges: (q,), (q,) -> (m, q)."""
         width = np.minimum(self.last[:, None] + 1, high) - np.maximum(self.first[:, None], low)
-        return _sum_runs(np.maximum(width, 0), self.start)
+        return sum_runs(np.maximum(width, 0), self.start)
 
     def spread(self, weight: NDArray[Any]) -> NDArray[np.float64]:
-        """Share out each label's weight evenly among its values, (m,) -> (v,).
-
-        Sums of non-negative terms only: a value that some label covers never comes out as zero by rounding.
-        """
+        """Share out each label's weight evenly among its values that occur, (m,) -> (v,)."""
         density = np.repeat(weight / np.maximum(self.size, 1), np.diff(self.start))
-        # A tree over the codes: an interval is at most two nodes on each level, and a node hands its density down.
-        leaves = 1 << max(self.n_codes - 1, 0).bit_length()
-        tree = np.zeros(2 * leaves)
-        low, high = self.first.astype(np.int64) + leaves, self.last.astype(np.int64) + leaves + 1
-        while low.size:
-            odd_low, odd_high = (low & 1).astype(np.bool_), (high & 1).astype(np.bool_)
-            np.add.at(tree, low[odd_low], density[odd_low])
-            np.add.at(tree, high[odd_high] - 1, density[odd_high])
-            low, high = (low + 1) >> 1, high >> 1
-            active = low < high
-            low, high, density = low[active], high[active], density[active]
-        level = 1
-        while level < leaves:
-            tree[2 * level : 4 * level] += np.repeat(tree[level : 2 * level], 2)
-            level *= 2
-        return tree[leaves : leaves + self.n_codes]
+        return spread_evenly(density, self.first.astype(np.int64), self.last.astype(np.int64) + 1, self.n_codes)
 
     def members(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
         """Tell which values are covered by each of q labels, (q,) -> (v, q)."""
@@ -116,17 +98,16 @@ class Cover:
         )
 
     def loss(self, column: CodedColumn) -> NDArray[np.float64]:
-        """Return what publishing each label loses, shape (m,), each in 0..1; as `CodedColumn.interval_loss` has it.
+        """Return what publishing each label loses over the values that occur, shape (m,), each in 0..1.
 
-        Numbers: the width that the label leaves open over the width of the column. Others: (values covered - 1) over
-        (values - 1).
+        This is `CodedColumn.interval_loss`, which searches minimize; `Extent.loss` is the published measure.
         """
         if column.values is None or not self.n_codes:
             return np.maximum(self.size - 1, 0) / max(self.n_codes - 1, 1)
         return column.interval_loss(self.first[self.start[:-1]], self.last[self.start[1:] - 1])
 
 
-def _sum_runs(per_piece: NDArray[Any], start: NDArray[np.int64]) -> NDArray[Any]:
+def sum_runs(per_piece: NDArray[Any], start: NDArray[np.int64]) -> NDArray[Any]:
     """Add up the pieces of each label."""
     if per_piece.shape[0] == start.size - 1 and (np.diff(start) == 1).all():
         return per_piece
@@ -135,6 +116,31 @@ def _sum_runs(per_piece: NDArray[Any], start: NDArray[np.int64]) -> NDArray[Any]
     if covering.any():
         total[covering] = np.add.reduceat(per_piece, start[:-1][covering], axis=0)
     return total
+
+
+def spread_evenly(
+    density: NDArray[np.float64], low: NDArray[np.int64], high: NDArray[np.int64], n_codes: int
+) -> NDArray[np.float64]:
+    """Add up the densities of intervals of codes, low..high - 1, at each code, (v,).
+
+    Sums of non-negative terms only: a value that some interval covers never comes out as zero by rounding.
+    """
+    # A tree over the codes: an interval is at most two nodes on each level, and a node hands its density down.
+    leaves = 1 << max(n_codes - 1, 0).bit_length()
+    tree = np.zeros(2 * leaves)
+    low, high = low + leaves, high + leaves
+    while low.size:
+        odd_low, odd_high = (low & 1).astype(np.bool_), (high & 1).astype(np.bool_)
+        np.add.at(tree, low[odd_low], density[odd_low])
+        np.add.at(tree, high[odd_high] - 1, density[odd_high])
+        low, high = (low + 1) >> 1, high >> 1
+        active = low < high
+        low, high, density = low[active], high[active], density[active]
+    level = 1
+    while level < leaves:
+        tree[2 * level : 4 * level] += np.repeat(tree[level : 2 * level], 2)
+        level *= 2
+    return tree[leaves : leaves + n_codes]
 
 
 def identity(column: CodedColumn) -> Cover:
@@ -147,19 +153,6 @@ def identity(column: CodedColumn) -> Cover:
         value_of=codes,
         outside=np.zeros(codes.size, dtype=np.bool_),
         n_codes=codes.size,
-    )
-
-
-def everything(column: CodedColumn) -> Cover:
-    """Return the cover of a column by one label for all its values."""
-    n_codes = len(column.labels)
-    return Cover(
-        start=np.array([0, 1], dtype=np.int64),
-        first=np.zeros(1, dtype=np.int32),
-        last=np.full(1, n_codes - 1, dtype=np.int32),
-        value_of=np.full(1, -1, dtype=np.int32),
-        outside=np.zeros(1, dtype=np.bool_),
-        n_codes=n_codes,
     )
 
 

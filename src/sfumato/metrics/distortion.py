@@ -4,10 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.data.hierarchy import ROOT
-from sfumato.data.schema import Kind
 from sfumato.metrics.base import Measurement, MetricOfMasks, amount, mean_of, ratio
 from sfumato.metrics.comparison import Comparison, Pair
 
@@ -16,9 +13,10 @@ from sfumato.metrics.comparison import Comparison, Pair
 class Distortion(MetricOfMasks):
     """Distortion ratios: what labels of quasi-identifiers and of masked sensitive columns lose together.
 
-    A label over v of the d values of a column loses (v - 1) / d. The ratio of quasi-identifiers is the mean over rows
-    and columns, that of masked columns likewise, the total their sum. As printed it never reaches 1 for a column, so
-    `normalized` divides by what `*` everywhere would lose; there, numbers lose the width of their range.
+    A label over v of the d values of a column's domain (`Ncp` says what that is) loses (v - 1) / d. The ratio of
+    quasi-identifiers is the mean over rows and columns, that of masked columns likewise, the total their sum. As
+    printed it never reaches 1 for a column, so `normalized` divides by what `*` everywhere would lose; there, numbers
+    lose the width of their range.
     After the distortion ratio for multiple sensitive attributes, which follows Iyengar's (2002) loss metric.
     Limit: all values of a column count the same.
     """
@@ -58,32 +56,15 @@ class Distortion(MetricOfMasks):
 
 def _losses(pair: Pair, dropped: float) -> dict[str, Any]:
     rows = float(pair.shown_by.sum()) + dropped
-    below, domain = _leaves_below(pair)
-    lost = float(pair.shown_by @ ((below - 1) / domain)) + dropped * (domain - 1) / domain
-    spread = (below - 1) / max(domain - 1, 1)
-    if pair.original.kind is Kind.NUMBER:
-        spread = pair.cover.loss(pair.original)
+    domain = max(pair.extent.domain, 1.0)
+    open_values = np.maximum(pair.extent.size, 1.0)
+    lost = float(pair.shown_by @ ((open_values - 1) / domain)) + dropped * (domain - 1) / domain
     return {
         "name": pair.original.name,
         "loss": ratio(lost, rows),
         "worst": (domain - 1) / domain,
-        "normalized": ratio(float(pair.shown_by @ spread) + dropped, rows),
+        "normalized": ratio(float(pair.shown_by @ pair.extent.loss) + dropped, rows),
     }
-
-
-def _leaves_below(pair: Pair) -> tuple[NDArray[np.int64], int]:
-    """Return how many values each label stands for, occurring or not, and how many the column has."""
-    column = pair.original
-    missing = int(column.missing >= 0)
-    if column.hierarchy is None:
-        return np.maximum(pair.cover.size, 1), max(len(column.labels), 1)
-    domain = column.hierarchy.n_leaves + missing
-    count = dict(zip(column.hierarchy.labels, map(len, column.hierarchy.below), strict=True))
-    below = [
-        domain if label == ROOT else 1 if code == pair.released.missing else count.get(label, int(covered))
-        for code, (label, covered) in enumerate(zip(pair.released.labels, pair.cover.size, strict=True))
-    ]
-    return np.maximum(np.array(below, dtype=np.int64), 1), max(domain, 1)
 
 
 def _masks(pair: Pair) -> dict[str, Any]:

@@ -15,8 +15,8 @@ class KlDivergence(MetricOfClasses):
     """How far the distribution of each quasi-identifier, as read off the release, is from the original one.
 
     The Kullback-Leibler divergence in nats, after Kifer and Gehrke (2006), for one column at a time; the headline is
-    the mean over columns. A reader of the release takes every value that a label covers as equally likely; a dropped
-    record could have had any value.
+    the mean over columns. A reader of the release takes all values of the domain (`Ncp` says what that is) that a label
+    stands for as equally likely, whether or not they occur; a dropped record could have had any value.
     Limit: it says nothing about how columns hang together; `query-error` and `classification` do.
 
     >>> before, after = {"sex": ["f", "f", "f", "m"]}, {"sex": ["*", "*", "*", "*"]}
@@ -30,9 +30,9 @@ class KlDivergence(MetricOfClasses):
         """Measure a comparison."""
         columns: list[dict[str, Any]] = []
         for pair in comparison.quasi_identifiers:
-            read = pair.cover.spread(pair.shown_by)
-            read += ratio(comparison.mass[2], read.size)
-            divergence, unseen = kl_divergence(pair.before, read)
+            extent, (_, kept, dropped) = pair.extent, comparison.mass
+            read = extent.spread(pair.shown_by) + ratio(dropped, extent.domain) * extent.width
+            divergence, unseen = kl_divergence(pair.before, read, total=kept + dropped, domain=extent.domain)
             columns.append({"name": pair.original.name, "divergence": divergence, "values_unseen": unseen})
         value = mean_of(columns, "divergence")
         return Measurement(
@@ -47,20 +47,24 @@ class KlDivergence(MetricOfClasses):
         )
 
 
-def kl_divergence(before: NDArray[Any], read: NDArray[np.float64]) -> tuple[float, int]:
+def kl_divergence(
+    before: NDArray[Any], read: NDArray[np.float64], *, total: float | None = None, domain: float | None = None
+) -> tuple[float, int]:
     """Return the divergence of `before` from `read`, both weights of values, and how many values `read` does not know.
 
-    Only a table that is no generalization of the original can lack values; one more record that could have had any
-    value then keeps the divergence finite.
+    `total` is the weight of all values of the domain, `domain` how many there are, should some not occur. Only a table
+    that is no generalization of the original can lack values; one more record that could have had any value then keeps
+    the divergence finite.
 
     >>> kl_divergence(np.array([1, 1]), np.array([3.0, 3.0])), kl_divergence(np.array([1, 0]), np.array([0.0, 1.0]))[1]
     ((0.0, 0), 1)
     """
     occurs = before > 0
     unseen = int((read[occurs] <= 0).sum())
+    total = float(read.sum()) if total is None else total
     if unseen:
-        read = read + 1 / read.size
+        read, total = read + 1 / (domain or read.size), total + 1
     if not occurs.any():
         return 0.0, 0
-    p, q = before[occurs] / before.sum(), read[occurs] / read.sum()
+    p, q = before[occurs] / before.sum(), read[occurs] / total
     return max(0.0, float(p @ np.log(p / q))), unseen

@@ -10,11 +10,13 @@ from sfumato.metrics.comparison import Comparison, Pair
 
 @dataclass(frozen=True, kw_only=True)
 class Ncp(MetricOfClasses):
-    """The normalized certainty penalty: how much of a column's range a published quasi-identifier leaves open.
+    """The normalized certainty penalty: how much of a column's domain a published quasi-identifier leaves open.
 
-    The mean over quasi-identifiers and records, 0..1. Numbers: the width left open over the width of the column.
-    Others: (values covered - 1) / (values - 1), over the values that occur. A record that was dropped counts 1 in every
-    column. After Xu et al. (2006).
+    The mean over quasi-identifiers and records, 0..1, after Xu et al. (2006) and, for categories, Iyengar (2002).
+    Numbers and dates: the width of the label over the width of the domain. Others: (values that the label stands
+    for - 1) / (values of the domain - 1), whether or not they occur. The domain holds the leaves of the hierarchy, the
+    declared values and those that occur; of numbers, all from the smallest to the largest one. A record that was
+    dropped counts 1 in every column. The fact `loss_of_occurring` counts occurring values only, as searches do.
     Limit: all columns count the same, whether anybody needs them or not; with weights in the plan, the fact `weighted`
     is the mean by these. Of a bare table it cannot tell a mean of a class from a value: it says where it met such.
 
@@ -40,7 +42,11 @@ class Ncp(MetricOfClasses):
             worst=1.0,
             note=strange and f"what {strange} shows and the original lacks counts as the nearest number, without loss",
             warning=little_left(value, "the quasi-identifiers"),
-            facts={"columns": columns, "rows_dropped": comparison.n_dropped}
+            facts={
+                "columns": columns,
+                "rows_dropped": comparison.n_dropped,
+                "loss_of_occurring": mean_of(columns, "loss_of_occurring"),
+            }
             | _weighted(comparison, columns)
             | comparison.weighted_by,
         )
@@ -56,12 +62,14 @@ def _weighted(comparison: Comparison, columns: Sequence[Mapping[str, Any]]) -> d
 
 
 def detail_lost(comparison: Comparison, pair: Pair) -> dict[str, Any]:
-    """Return how much of its range a column leaves open, over all rows and over those that were kept."""
-    of_shown = float(pair.shown_by @ pair.cover.loss(pair.original))
+    """Return how much of its domain a column leaves open, over all rows and over those that were kept."""
+    of_shown = float(pair.shown_by @ pair.extent.loss)
+    of_occurring = float(pair.shown_by @ pair.cover.loss(pair.original))
     whole, kept, dropped = comparison.mass
     return {
         "name": pair.original.name,
         "loss": ratio(of_shown + dropped, whole),
         "loss_of_kept": ratio(of_shown, kept),
+        "loss_of_occurring": ratio(of_occurring + dropped, whole),
         "labels_outside": int(pair.cover.outside.sum()),
     }

@@ -12,7 +12,8 @@ from sfumato.data.schema import Kind, Role
 from sfumato.errors import PolicyError
 from sfumato.metrics.base import Asked, Measurement, Metric, amount
 from sfumato.metrics.comparison import Comparison
-from sfumato.metrics.cover import Cover, everything, identity
+from sfumato.metrics.cover import Cover, identity
+from sfumato.metrics.extent import Extent
 from sfumato.metrics.fitting import BlockWeight, fitting, project
 
 _ROUNDS = 10  # how often queries that nobody fits are drawn anew
@@ -32,8 +33,9 @@ class QueryError(Metric):
     A query asks how many records have values from a random choice in each of a few quasi-identifiers: consecutive
     values of numbers and ordered columns, any values of others, round(values * selectivity ** (1 / columns)) of them.
     With `terms`, and when the table has a column of sets (quasi-sensitive or items), it also asks that a record contain
-    any of a random choice of terms, which counts as one more column. The release answers record by record: the part of
-    the values behind its labels that the query asks for. Queries that nobody in the original fits are drawn anew.
+    any of a random choice of terms, which counts as one more column. The release answers record by record: a recipient
+    spreads each label evenly over its part of the domain (`Ncp` says what that is), and counts the part that the query
+    asks for. Queries that nobody in the original fits are drawn anew.
     Limit: random queries are not the questions that analysts ask.
 
     >>> before, after = {"sex": ["f", "f", "m", "m"]}, {"sex": ["*", "*"]}  # says 1 for f and 1 for m
@@ -141,7 +143,9 @@ class _Sides:
     def __init__(self, comparison: Comparison, sets: tuple[CodedSets, CodedSets] | None) -> None:
         pairs = comparison.quasi_identifiers
         self.columns = [pair.original for pair in pairs]
-        self.covers = [pair.cover for pair in pairs]
+        self.extents = [pair.extent for pair in pairs]
+        self.wholes = [extent.whole for extent in self.extents]
+        self.labels = [len(pair.released.labels) for pair in pairs]
         self.identities = [identity(column) for column in self.columns]
         self.before = comparison.by_weight(comparison.distinct_before, before=True)
         self.after = comparison.by_weight(comparison.distinct_after, before=False)
@@ -160,12 +164,12 @@ class _Sides:
     def size(self) -> int:
         """How much has to be looked at for one query."""
         n_terms = self.terms_before.items.size + self.terms_after.items.size if self.terms is not None else 0
-        n_labels = max((covered.n_codes + covered.n_labels for covered in self.covers), default=0)
+        n_labels = max((len(each.labels) + m for each, m in zip(self.columns, self.labels, strict=True)), default=0)
         return self.before.weight.size + self.after.weight.size + n_labels + n_terms
 
     def most_queries(self, subset: tuple[int, ...]) -> int:
         """How many queries fit into memory together."""
-        widest = max((max(self.covers[at].n_codes, self.covers[at].n_labels) for at in subset), default=1)
+        widest = max((max(len(self.columns[at].labels), self.labels[at]) for at in subset), default=1)
         return max(1, min(_WORD, (1 << 22) // max(widest, 1)))
 
     def answers(
@@ -174,8 +178,8 @@ class _Sides:
         """Draw queries over some columns; return the true counts, the release's, and those of * alone, each (q,)."""
         choices = [_draw(self.columns[at], share, n_queries, rng) for at in subset]
         exact = [choice.share_of(self.identities[at]) for choice, at in zip(choices, subset, strict=True)]
-        partial = [choice.share_of(self.covers[at]) for choice, at in zip(choices, subset, strict=True)]
-        whole = [choice.share_of(everything(self.columns[at]))[0] for choice, at in zip(choices, subset, strict=True)]
+        partial = [choice.share_of(self.extents[at]) for choice, at in zip(choices, subset, strict=True)]
+        whole = [choice.share_of(self.wholes[at])[0] for choice, at in zip(choices, subset, strict=True)]
         guessed = np.prod([np.ones(n_queries), *whole], axis=0)
         if self.terms is None:
             (codes, weight), (codes_after, weight_after) = self._distinct(subset)
@@ -204,7 +208,7 @@ class _Sides:
         """Return the distinct rows of both sides over some columns; only the last choice of columns is kept."""
         if subset not in self._projected:
             sizes = [len(self.columns[at].labels) for at in subset]
-            labels = [self.covers[at].n_labels for at in subset]
+            labels = [self.labels[at] for at in subset]
             self._projected = {subset: (project(self.before, subset, sizes), project(self.after, subset, labels))}
         return self._projected[subset]
 
@@ -216,8 +220,8 @@ class _Range:
     low: NDArray[np.int64]
     high: NDArray[np.int64]  # not included
 
-    def share_of(self, covered: Cover) -> NDArray[np.float64]:
-        return covered.overlaps(self.low, self.high) / np.maximum(covered.size, 1)[:, None]
+    def share_of(self, covered: Cover | Extent) -> NDArray[np.float64]:
+        return covered.overlaps(self.low, self.high) / covered.size[:, None]
 
 
 @dataclass(frozen=True)
@@ -226,8 +230,8 @@ class _Values:
 
     chosen: NDArray[np.bool_]  # (v, q)
 
-    def share_of(self, covered: Cover) -> NDArray[np.float64]:
-        return covered.sums(self.chosen) / np.maximum(covered.size, 1)[:, None]
+    def share_of(self, covered: Cover | Extent) -> NDArray[np.float64]:
+        return covered.sums(self.chosen) / covered.size[:, None]
 
 
 def _draw(column: CodedColumn, share: float, n_queries: int, rng: np.random.Generator) -> _Range | _Values:

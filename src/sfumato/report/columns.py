@@ -11,9 +11,9 @@ from sfumato.report.wording import UNKNOWN, count, listed, plural, share
 TITLE = "The columns"
 DIFFER = (
     "Figures of a column differ by what they count. Generalized: {} whose label is no single value. Detail lost: how "
-    "much of the column's range its labels leave open, on average. Moved: by what share of {} the distribution is "
-    "off when a label is read evenly, where what is too much in one place may make up for what is too little in "
-    "another. Of randomized columns that is not what an analyst computes back."
+    "much of the column's domain its labels leave open, on average. Moved: by what share of {} the distribution is "
+    "off when a label is read evenly over the values that occur, where what is too much in one place may make up for "
+    "what is too little in another. Of randomized columns that is not what an analyst computes back."
 )
 
 

@@ -58,7 +58,8 @@ def _loss_by_column(facts: Facts) -> Picture | None:
         title="Detail lost, by column",
         plot=bar_chart(named, [(AFTER, "lost")]),
         alt=f"Detail lost by column, most first: {most}.",
-        note="How much of its range a published value leaves open, on average.",
+        note="How much of its domain a published value leaves open, on average: the width of a range of numbers, or "
+        "the values that a label stands for, whether or not they occur.",
         table=Table(
             head=["Column", "Detail lost", f"of {counted(facts)} kept", "Divergence (nats)"],
             rows=[

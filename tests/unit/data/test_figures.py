@@ -108,7 +108,7 @@ def test_releases_hold_lose_what_ranges_lose_and_print_nobody(people, shows, wid
 
     assert all(verdict.satisfied for verdict in run.verdicts)
     losses = [next(found.value for found in each.measurements if found.name == "ncp") for each in (ranged, run)]
-    assert losses[0] <= losses[1] <= 1.6 * losses[0] + 0.02  # equal figures of different classes stand for both
+    assert losses[0] - 1e-12 <= losses[1] <= 1.6 * losses[0] + 0.02  # equal figures of different classes stand for both
     printed = next(each for each in run.exposures if each.attack == "printed-figures")
     assert printed.after.exposed == 0
     people_with = {name: Counter(people[name].to_pylist()) for name in ("age", "pay")}

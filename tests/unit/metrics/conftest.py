@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -93,6 +94,38 @@ class Example:
     def covered(self, name, label):
         """The occurring values that a label may stand for."""
         return MEANINGS[name][label] & self.values(name)
+
+    def domain(self, name):
+        """All values that a recipient knows of: leaves, declared values, or those that occur or are named.
+
+        Of numbers all between the smallest and the largest one, in steps of one, or of a tenth where one has decimals.
+        """
+        occurring = self.values(name) - {MISSING}
+        missing = {MISSING} & self.values(name)
+        if name == "age":
+            numbers = [Decimal(age) for age in occurring]
+            step = Decimal(1) if all(number == int(number) for number in numbers) else Decimal("0.1")
+            places = range(int((max(numbers) - min(numbers)) / step) + 1) if numbers else ()
+            return {min(numbers) + place * step for place in places} | missing
+        if name == "colour":
+            named = set().union(*(MEANINGS[name][row[name]] for row in self.after if row[name] not in ("*", MISSING)))
+            return occurring | (named - {MISSING}) | missing
+        return MEANINGS[name]["*"] - {MISSING} | missing
+
+    def open(self, name, label):
+        """The values of the domain that a label leaves open."""
+        domain = self.domain(name)
+        if label == "*" or (label == MISSING and MISSING not in domain):
+            return domain
+        if name != "age":
+            return MEANINGS[name][label] & domain
+        numbers = sorted(domain - {MISSING})
+        if label.startswith("["):
+            low, high = (Decimal(end.strip()) for end in label[1:-1].split(","))
+            return {number for number in numbers if low <= number <= high and (number < high or label[-1] == "]")}
+        named = {Decimal(age) for age in MEANINGS[name][label] - {MISSING}} if numbers else set()
+        nearest = {min(numbers, key=lambda number: abs(number - age)) for age in named}
+        return nearest | ({MISSING} & MEANINGS[name][label] & domain)
 
     def classes(self, rows):
         return Counter(tuple(row[name] for name in QIS) for row in rows)

@@ -76,8 +76,8 @@ def test_numbers_lose_the_width_of_their_range_when_normalized():
     work = ORIGINAL.column("work").to_pylist()
     facts = measured({"place": ["[20, 29]", "[20, 29]", "30", "40"], "work": work}, original, schema).facts
 
-    assert facts["quasi_identifiers"] == pytest.approx(2 * (1 / 4) / 4)
-    assert facts["normalized"]["quasi_identifiers"] == pytest.approx(2 * (5 / 20) / 4)
+    assert facts["quasi_identifiers"] == pytest.approx(2 * (9 / 21) / 4)  # ten of the 21 numbers from 20 to 40
+    assert facts["normalized"]["quasi_identifiers"] == pytest.approx(2 * (9 / 20) / 4)
 
 
 def test_dropped_rows_lose_everything():

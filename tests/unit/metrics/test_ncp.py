@@ -8,7 +8,19 @@ from sfumato.metrics.ncp import Ncp
 
 
 def loss_of(example, name, label):
-    """(values covered - 1) / (values - 1), or the width left open over the width of all."""
+    """Iyengar (2002): (M_P - 1) / (M - 1) over the leaves. Xu et al. (2006): the width left open over that of all."""
+    left, domain = example.open(name, label), example.domain(name)
+    if name != "age":
+        return (len(left) - 1) / max(len(domain) - 1, 1)
+    if "" in left and len(left) > 1:
+        return 1.0
+    left, domain = left - {""}, domain - {""}
+    width = max(domain, default=0) - min(domain, default=0)
+    return float((max(left, default=0) - min(left, default=0)) / (width or 1))
+
+
+def loss_of_occurring(example, name, label):
+    """The same over the values that occur, which searches minimize."""
     covered, values = example.covered(name, label), example.values(name)
     if name != "age":
         return (len(covered) - 1) / max(len(values) - 1, 1)
@@ -28,12 +40,15 @@ def test_the_loss_is_the_mean_over_columns_and_records(tables, data):
 
     measured = Ncp().measure(example.dataset, example.release)
 
-    by_column = []
+    by_column, of_occurring = [], []
     for name in tables.QIS:
-        losses = [loss_of(example, name, row[name]) for row in example.after] + [1.0] * example.n_dropped
-        by_column.append(sum(losses) / max(len(losses), 1))
+        for definition, means in ((loss_of, by_column), (loss_of_occurring, of_occurring)):
+            losses = [definition(example, name, row[name]) for row in example.after] + [1.0] * example.n_dropped
+            means.append(sum(losses) / max(len(losses), 1))
     assert measured.value == pytest.approx(sum(by_column) / 4)
     assert [column["loss"] for column in measured.facts["columns"]] == pytest.approx(by_column)
+    assert [column["loss_of_occurring"] for column in measured.facts["columns"]] == pytest.approx(of_occurring)
+    assert measured.facts["loss_of_occurring"] == pytest.approx(sum(of_occurring) / 4)
     assert measured.facts["rows_dropped"] == example.n_dropped
 
 

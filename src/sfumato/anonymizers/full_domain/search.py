@@ -47,7 +47,7 @@ class Loss(Protocol):
 
 @dataclass(frozen=True)
 class Ncp(Loss):
-    """The share of detail lost; a dropped row loses all of it."""
+    """The share of detail lost over the values that occur; a dropped row loses all of it."""
 
     base_is_known: ClassVar[bool] = True
 
