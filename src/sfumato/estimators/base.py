@@ -173,7 +173,7 @@ class CrossTable:
         return "doubtful" if self.expected.outlook == "good" and unsure else self.expected.outlook
 
     def interval(self, errors: float = 1.96) -> tuple[Table, Table]:
-        """Return lower and upper ends of intervals of so many standard errors; 1.96 covers at least 95 %."""
+        """Return lower and upper ends of intervals of this many standard errors: 1.96 for 95 % intervals."""
         return np.maximum(self.counts - errors * self.std_error, 0), self.counts + errors * self.std_error
 
     def table(self) -> pa.Table:
