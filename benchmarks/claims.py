@@ -102,8 +102,7 @@ def different(rows: Iterable[Row], name: str) -> list[Any]:
 # Checked on groups of three and five records under t-closeness: 0.2 million steps in 1.5 seconds, none complete.
 STOPPED = (
     "in trees of millions of nodes and more. Adaptive tests each branch before it goes on, and makes up to a third "
-    "fewer "
-    "steps than depth-first search in the same time"
+    "fewer steps than depth-first search in the same time"
 )
 
 
@@ -127,9 +126,9 @@ def adaptive_beats_dfs(figure: str) -> Callable[[Tables], Finding]:
         open_points = len(ties) - done + len(more)
         behind = [name for name, graph in graphs.items() if mean(p["adaptive"] - p["dfs"] for p in graph) > -1e-9]
         return decided(
-            f"Adaptive removes less than plain depth-first search in {len(less)} of {len(points)} settings, as much in "
-            f"{len(ties)} and more in {len(more)} (mean T {cost['adaptive']:.3f} against {cost['dfs']:.3f}). The exact "
-            f"search, which ends with a proof, needs {cost['exact']:.3f}.",
+            f"Adaptive removes less than plain depth-first search in {len(less)} of {len(points)} settings, as much "
+            f"in {len(ties)} and more in {len(more)} (mean T {cost['adaptive']:.3f} against {cost['dfs']:.3f}). The "
+            f"exact search, which ends with a proof, needs {cost['exact']:.3f}.",
             Part(
                 "adaptive removes less than depth-first search on average in every graph",
                 not behind,
@@ -225,8 +224,8 @@ def searches_over_time(setting: str) -> Callable[[Tables], Finding]:
                 "the first answer costs less on every data set",
                 lower == n,
                 f"after {limits[0]:g} seconds, the first time measured, compiled searches have already made many "
-                f"steps; by then both have the same cost on {n - lower - _above(first)} data sets and adaptive more on "
-                f"{_above(first)}",
+                f"steps; by then both have the same cost on {n - lower - _above(first)} data sets and adaptive more "
+                f"on {_above(first)}",
             ),
             Part("adaptive is never above", never_above == n,
                  f"it is above at some time on {n - never_above} data sets, {STOPPED}"),
@@ -328,8 +327,7 @@ def privacy_by_parameter(tables: Tables) -> Finding:
                     f"{release} falls {'with rising l' if order > 0 else 'with falling c'}",
                     falls(change),
                     f"it turns by at most {max(up, 0.0):.4f}. T moves there from {of[0]['T']:.3f} to "
-                    f"{of[-1]['T']:.3f}, "
-                    "and removing a term may move a single belief either way",
+                    f"{of[-1]['T']:.3f}, and removing a term may move a single belief either way",
                 )
             )
     return decided("Mean change of belief towards the stricter side. " + "; ".join(words) + ".", *parts)
@@ -431,10 +429,9 @@ def generalization_is_best(tables: Tables) -> Finding:
         Part(
             "generalization only has the smallest error",
             alone <= min(steps.values()),
-            f"a query at qd = 1 accepts any of 71 % of all terms, so a record that keeps some of its terms still "
-            "counts; "
-            f"groups of {groups['mean group']:.1f} records cost more than the {rows[best]['T']:.0%} of the terms that "
-            f"k = {best} removes from groups of {rows[best]['mean group']:.1f}",
+            "a query at qd = 1 accepts any of 71 % of all terms, so a record that keeps some of its terms still "
+            f"counts; groups of {groups['mean group']:.1f} records cost more than the {rows[best]['T']:.0%} of the "
+            f"terms that k = {best} removes from groups of {rows[best]['mean group']:.1f}",
         ),
     )
 
@@ -470,8 +467,8 @@ def removal_only_hardly_errs(tables: Tables) -> Finding:
 QUASI_SENSITIVE = (
     Claim(
         "Figure 6",
-        "Adaptive term removal significantly outperforms depth-first search for (c,l)-diversity in all four graphs: it "
-        "always finds a better solution.",
+        "Adaptive term removal significantly outperforms depth-first search for (c,l)-diversity in all four graphs: "
+        "it always finds a better solution.",
         adaptive_beats_dfs("Figure 6"),
     ),
     Claim(
@@ -545,21 +542,20 @@ def one_and_two(tables: Tables) -> Finding:
     published, ours = ratios["paper"], ratios["best" if "best" in ratios else "fast"]
     more, much = sum(ratio > 1 for ratio in published), sum(ratio > 1.5 for ratio in published)
     return decided(
-        f"Two columns lose {min(published):.2f} to {max(published):.2f} times as much as one with the published search "
-        f"(more in {more} of {len(published)} settings, by more than half in {much}), {min(ours):.2f} to "
+        f"Two columns lose {min(published):.2f} to {max(published):.2f} times as much as one with the published "
+        f"search (more in {more} of {len(published)} settings, by more than half in {much}), {min(ours):.2f} to "
         f"{max(ours):.2f} times with ours.",
         Part(
             "two columns lose more than one in every setting",
             more == len(published),
-            "the loss is a mean over sensitive columns, and occupation, the second one, is cheaper to mask than "
-            "work class "
-            "(0.163 against 0.414 at alpha .5), so that it lowers the mean",
+            "the loss is a mean over sensitive columns, and occupation, the second one, is cheaper to mask than work "
+            "class (0.163 against 0.414 at alpha .5), so that it lowers the mean",
         ),
         Part(
             "they never lose more than half as much again",
             much == 0,
-            f"the published search masks greedily: at the same requirement ours loses {max(ours):.2f} times as much as "
-            "for one column at most",
+            f"the published search masks greedily: at the same requirement ours loses {max(ours):.2f} times as much "
+            "as for one column at most",
         ),
     )
 
