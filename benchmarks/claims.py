@@ -1,9 +1,9 @@
 """What four papers print about their figures, each claim with a judge that reads the tables of a run.
 
 A judge compares all settings and all methods that the claim speaks of, and says `agrees`, `better` (the claim holds,
-and sfumato's own search is ahead of the published one everywhere), `agrees in part` or `does not agree`. It says so
-with the figures that it read, and names a cause where the claim does not hold. The figures of the papers themselves are
-not in their texts; their claims are.
+and sfumato's own search is behind the published one nowhere and ahead somewhere), `agrees in part` or `does not agree`.
+It says so with the figures that it read, and names a cause where the claim does not hold. The figures of the papers
+themselves are not in their texts; their claims are.
 """
 
 from __future__ import annotations
