@@ -642,7 +642,8 @@ def strict_alpha(tables: Tables) -> Finding:
                     + (
                         "sensitive values are masked instead, so that quasi-identifiers stay nearly as they are"
                         if name == "quasi-ids"
-                        else "a strict alpha of classes costs masks at any alpha of secrets"
+                        else f"the loosest alpha of secrets still costs {min(loose):.3f} to {max(loose):.3f}, since 69 % of all "
+                        "people share one work class"
                     ),
                 )
             )
