@@ -172,6 +172,14 @@ def test_one_rare_value_does_not_keep_a_table_together(search):
     assert Distortion().measure(dataset, release).facts["quasi_identifiers"] < 0.1
 
 
+def test_a_table_without_quasi_identifiers_is_one_class():
+    schema = Schema({name: SCHEMA.columns[name] for name in ("ill", "job")})
+    _, recoding, release = masked(people().drop_columns(["age", "sex"]), MULTI, schema=schema)
+
+    assert recoding.facts["classes"] == 1
+    assert MULTI.audit(release).satisfied
+
+
 def test_rows_that_stand_for_several_are_divided_as_the_same_rows_one_by_one():
     table, schema = with_a_rare_state(3)
     dataset = encode(table, schema)

@@ -150,7 +150,9 @@ def mask(
 
 def _total_loss(distinct: Distinct, axes: Axes, secrets: Secrets, masked: Masked) -> float:
     """Return what labels of quasi-identifiers and of sensitive columns lose together, added up over rows."""
-    of_class = sum(loss[masked.nodes[:, axis]] for axis, loss in enumerate(axes.loss))
+    of_class = np.zeros(len(masked.nodes))
+    for axis, loss in enumerate(axes.loss):
+        of_class += loss[masked.nodes[:, axis]]
     of_flows = _loss(secrets, (masked.flow_tuple, masked.flow_labels, masked.flow_rows))
     return float(distinct.rows @ of_class[masked.class_of]) + of_flows
 
