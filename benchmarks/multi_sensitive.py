@@ -22,9 +22,10 @@ import pyarrow as pa
 
 from figures import Figures
 from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.local_recoding import LocalRecoding
 from sfumato.anonymizers.masking import Masking
 from sfumato.data.base_rates import BaseRates
-from sfumato.data.builders import HierarchyFile
+from sfumato.data.builders import Flat, HierarchyFile
 from sfumato.data.dataset import CodedColumn, Dataset
 from sfumato.data.encoding import encode
 from sfumato.data.files import Source, read_table
@@ -33,7 +34,7 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Role, Schema
 from sfumato.metrics.distortion import Distortion
-from sfumato.models import AlphaDiversity, MultiDiversity
+from sfumato.models import AlphaDiversity, KAnonymity, MultiDiversity
 from sfumato.models.base import Policy
 
 COLUMNS = ("income", "marital-status", "relationship", "race", "sex", "education", "occupation", "workclass")
@@ -98,12 +99,19 @@ class Result:
         return self.quasi_identifiers + self.sensitive
 
 
-def run(dataset: Dataset, model: MultiDiversity | AlphaDiversity, *, audit: bool = True, **options: object) -> Result:
+def run(
+    dataset: Dataset,
+    model: MultiDiversity | AlphaDiversity,
+    *,
+    before: Recoding | None = None,
+    audit: bool = True,
+    **options: object,
+) -> Result:
     """Mask a table, let the audit judge it, and return what it lost."""
     rates = {name: BaseRates.of(dataset.column(name)) for name in model.judged_columns}
     place = Workplace(public=PublicInputs(base_rates=rates))
     begin = time.process_time()
-    recoding = Masking(**options).anonymize(dataset, Policy((model,)), Recoding(), place)
+    recoding = Masking(**options).anonymize(dataset, Policy((model,)), before or Recoding(), place)
     cpu = time.process_time() - begin
     release = replace(publish(dataset, recoding, []), public=place.public)
     if audit:
@@ -255,6 +263,32 @@ def options(folder: Path, figures: Figures, *, quick: bool) -> None:
     )  # fmt: skip
 
 
+def rare_values(folder: Path, figures: Figures, *, quick: bool) -> None:
+    """A made-up table with one state that a single row has, with and without classes of local recoding made before."""
+    rng = np.random.default_rng(1)
+    rows, sensitive = 60_000, {"illness": 12, "job": 8}
+    state = np.append(rng.choice(52, rows - 1, p=rng.dirichlet(np.ones(52))), 52)
+    columns = {"state": state, "sex": rng.integers(0, 2, rows)}
+    columns |= {name: rng.choice(values, rows, p=rng.dirichlet(np.ones(values))) for name, values in sensitive.items()}
+    specs = {
+        name: ColumnSpec(
+            name=name, role=Role.SENSITIVE if name in sensitive else Role.QUASI_IDENTIFIER, hierarchy=Flat()
+        )
+        for name in columns
+    }
+    dataset = encode(
+        pa.table({name: pa.array(codes).cast(pa.string()) for name, codes in columns.items()}), Schema(specs)
+    )
+    table = figures.table("A rare value", "k", "classes", "search", "total", "quasi-ids", "sensitive", "CPU s")
+    for k in figures.watch((2, 5), "k"):
+        model = MultiDiversity(sensitive=tuple(sensitive), alpha_sa=0.5, k=k)
+        before = LocalRecoding().anonymize(dataset, Policy((KAnonymity(k=k),)), Recoding(), Workplace())
+        for search in ("fast",) if quick else ("fast", "best"):
+            for name, classes in {"masking": Recoding(), "local-recoding": before}.items():
+                found = run(dataset, model, before=classes, search=search)
+                table.row(k, name, search, found.total, found.quasi_identifiers, found.sensitive, found.cpu)
+
+
 def scale(folder: Path, figures: Figures, *, quick: bool) -> None:
     """CPU seconds over rows: the search alone, coded data in, labels of rows out."""
     table = figures.table("Rows", "columns", "rows", "total", "CPU s", "bar", "met")
@@ -276,6 +310,7 @@ PARTS = {
     "alpha": over_alpha,
     "columns": over_columns,
     "options": options,
+    "rare": rare_values,
     "scale": scale,
 }
 

@@ -23,7 +23,7 @@ Cuts: TypeAlias = NDArray[np.int64]  # where parts of the table begin, and its e
 Advance: TypeAlias = Callable[[float], None]
 
 PART = 4_000_000  # occurrences that one part has at most, unless the plan says how many parts
-SMALL = 20_000  # occurrences of a table on which every search is tried: a second at most
+SMALL = 20_000  # occurrences of a table on which Dist and plain growth are tried, too: a second at most
 
 
 @parametrized
@@ -31,10 +31,10 @@ class PartialSuppression(ItemSuppression):
     """Keep as many occurrences as rules allow, growing from a table that is safe for a trivial reason.
 
     `loss` withholds as little as it can: types that occur together are put back together, then one is exchanged for
-    others; on small tables every other search is tried, too, and the best one counts. With `rules` only sensitive items
-    are ever withheld, so rules among all others stay as they were; `loss` does the same, unless `dist` withheld less on
-    a small table. `distribution` withholds any item so that all keep about the same share of their occurrences; `slack`
-    trades that balance against loss.
+    others. It tries `mine` with `restore`, too (on small tables `dist` as well), and publishes the best result. With
+    `rules` only sensitive items are ever withheld, so rules among all others stay as they were; `loss` does the same,
+    unless `dist` withheld less on a small table. `distribution` withholds any item so that all keep about the same
+    share of their occurrences; `slack` trades that balance against loss.
 
     The searches `mine` and `dist` are the published ones (Jia, Pan, Xu, Zhu and Lo, 2014), for comparison: they start
     from the whole table and delete until no rule is unsafe, in parts as small as `tmax` asks for.
@@ -120,7 +120,8 @@ class PartialSuppression(ItemSuppression):
         """Return which occurrences of a column stay, and what there is to say about it."""
         deadline, cuts, interrupted = Deadline(self.time_limit), self._cuts(task), False
         together = (self.search == "best" or self.restore) and task.classes is None
-        stage = workplace.stage("withholding items", total=(cuts.size - 1) * (not together or cuts.size > 2) + together)
+        total = (cuts.size - 1) * (not together or cuts.size > 2) + together + self._tries_mine(task)
+        stage = workplace.stage("withholding items", total=total)
         kept = safe_start(task.baskets, empty=self.search == "best" and self.goal == "distribution")
         search = self._best if self.search == "best" else self._published
         try:
@@ -155,36 +156,42 @@ class PartialSuppression(ItemSuppression):
     def _best(
         self, task: Task, kept: Kept, cuts: Cuts, workplace: Workplace, deadline: Deadline, advance: Advance
     ) -> None:
-        """Grow each part, then the whole table once more from what the parts reached; a small table in every way."""
+        """Grow each part, then the whole table once more from what the parts reached; then try other ways."""
         by_record, frequent_first = self.goal == "distribution", self.goal == "rules"
         wish = Wish(by_record=by_record, frequent_first=frequent_first, slack=self.slack)
         if self.goal != "loss":
             self._grow_parts(task, kept, wish, cuts, workplace, deadline, advance)
-        elif task.baskets.items.size > SMALL:
-            self._grow_parts(task, kept, Wish(together=True), cuts, workplace, deadline, advance)
         else:
+            wish = Wish(together=task.baskets.items.size > SMALL)
             self._grow_parts(task, kept, wish, cuts, workplace, deadline, advance)
-            for attempt in self._attempts(task, cuts, workplace, deadline):
+            for attempt in self._attempts(task, cuts, workplace, deadline, advance):
                 rival = safe_start(task.baskets)
                 if not deadline.over():
                     attempt(rival)
                 if rival.sum() > kept.sum():
                     kept[:] = rival
 
+    def _tries_mine(self, task: Task) -> bool:
+        """Whether Mine is tried, too. It cannot be ended within a part, so on a large table a time limit forbids it."""
+        large = task.baskets.items.size > SMALL
+        return self.search == "best" and self.goal == "loss" and not (large and self.time_limit is not None)
+
     def _attempts(
-        self, task: Task, cuts: Cuts, workplace: Workplace, deadline: Deadline
+        self, task: Task, cuts: Cuts, workplace: Workplace, deadline: Deadline, advance: Advance
     ) -> Iterator[Callable[[Kept], None]]:
         """Yield the other ways to withhold as little as possible, each of which begins with what is trivially safe."""
-        together = Wish(together=True)
-        yield lambda kept: self._grow_parts(task, kept, together, cuts, workplace, deadline, nobody)
-        for search in ("mine", "dist"):
+        small = task.baskets.items.size <= SMALL
+        if small:
+            yield lambda kept: self._grow_parts(task, kept, Wish(together=True), cuts, workplace, deadline, nobody)
+        for search in ["mine"] * self._tries_mine(task) + ["dist"] * small:
             other = replace(self, search=search, restore=True)
             # With the draws that it would have had alone, and without taking them from the steps after this one.
             place = replace(workplace, rng=copy.deepcopy(workplace.rng))
-            yield partial(other._repaired, task, place, deadline)
+            yield partial(other._repaired, task, place, deadline, advance if search == "mine" else nobody)
 
-    def _repaired(self, task: Task, workplace: Workplace, deadline: Deadline, kept: Kept) -> None:
-        self._published(task, kept, self._cuts(task), workplace, deadline, nobody)
+    def _repaired(self, task: Task, workplace: Workplace, deadline: Deadline, advance: Advance, kept: Kept) -> None:
+        cuts = self._cuts(task)
+        self._published(task, kept, cuts, workplace, deadline, lambda steps: advance(steps / cuts.size))
 
     def _grow_parts(
         self, task: Task, kept: Kept, wish: Wish, cuts: Cuts, workplace: Workplace, deadline: Deadline, advance: Advance

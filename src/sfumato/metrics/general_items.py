@@ -56,6 +56,7 @@ class GeneralItems:
     node_of: Integers  # (v,): the lowest label above an item that the release has; the item itself where it has none
     loss: NDArray[np.float64]  # (v,): of an occurrence that is published under a label, as td-control counts it
     items_of: Integers  # (v,): how many items of the original are published under a label
+    in_cut: NDArray[np.bool_]  # (v,): whether each item of the original below a label is published under it alone
 
     @property
     def any(self) -> bool:
@@ -70,7 +71,7 @@ def general_items(comparison: Comparison, column: str, sides: Sides) -> GeneralI
     what is published under a label that stands for nothing.
     """
     node_of = np.arange(len(sides.labels), dtype=np.int64)
-    loss = np.zeros(node_of.size)
+    loss, in_cut = np.zeros(node_of.size), np.ones(node_of.size, dtype=np.bool_)
     loss[sides.n_original :] = 1.0
     new = {label: code for code, label in enumerate(sides.labels) if code >= sides.n_original}
     tree = _tree(comparison, column, sides, set(new)) if new else None
@@ -83,8 +84,9 @@ def general_items(comparison: Comparison, column: str, sides: Sides) -> GeneralI
             nodes = [each for each in tree.ancestors(label) if each in new] if label in tree.node_of else []
             if nodes and code not in shown:
                 node_of[code] = new[nodes[0]]
+            in_cut[[new[each] for each in nodes if new[each] != node_of[code]]] = False
     items_of = np.bincount(node_of[: sides.n_original], minlength=node_of.size).astype(np.int64)
-    return GeneralItems(node_of, loss, items_of)
+    return GeneralItems(node_of, loss, items_of, in_cut)
 
 
 def _tree(comparison: Comparison, column: str, sides: Sides, new: set[str]) -> Hierarchy | None:

@@ -11,7 +11,7 @@ from sfumato.data.dataset import CodedSets
 from sfumato.data.schema import Role
 from sfumato.metrics.base import Asked, Measurement, Metric, amount, little_left, plain, ratio
 from sfumato.metrics.comparison import Comparison
-from sfumato.metrics.general_items import Sides, general_items, item_sides
+from sfumato.metrics.general_items import GeneralItems, Sides, general_items, item_sides
 
 TABLE = 100  # items in the table of frequencies, the most frequent ones
 
@@ -24,8 +24,9 @@ class ItemLoss(Metric):
     between the shares that items have of all occurrences: Kullback-Leibler from the release to the original, and the
     symmetric one of Jensen and Shannon, at most ln 2 = 0.693, both in nats.
     An item that is published under a label of the column's hierarchy (or of the tree that stands in for one) loses
-    (items below the label - 1) / (all items - 1), a withheld one 1; facts count both. Rows come in any order: a label
-    that stands for several items of a record stands for one of them here, and the others count as withheld.
+    (items below the label - 1) / (all items - 1), a withheld one 1; facts count both. A label that all items below it
+    are published under stands for as many of them as its records have, on average: rows come in any order. Where some
+    of these items are also published as themselves, or under another label, it stands for one.
     Limit: new labels that are in no hierarchy stand for nothing.
 
     >>> before, after = {"basket": ["bread|wine", "bread", "milk|wine"]}, {"basket": ["bread", "bread", "milk|wine"]}
@@ -52,18 +53,18 @@ class ItemLoss(Metric):
         after = comparison.occurrences(sides.after, sides.sensitive.size, before=False)
         known = after[: sides.n_original]
         general = general_items(comparison, self.column, sides)
-        lost = plain(before.sum() - after.sum())
-        softened = float((after * general.loss).sum())
+        under = _under_labels(comparison, sides, general, before, after)
+        lost = plain(before.sum() - known.sum() - under.sum())
+        softened = float((under * general.loss).sum())
         secret = sides.sensitive[: sides.n_original]
         of_secret = plain(before[: sides.n_original][secret].sum())
         lost_secret = of_secret - plain(known[secret].sum())
         divergence, symmetric = distances(before[: sides.n_original], known)
         value = ratio(lost + softened, before.sum())
-        generalized = plain(after[general.loss > 0].sum())
+        generalized = plain(under[general.loss > 0].sum())
         also = (
             f" {amount(generalized)} others are published as a more general label, which loses "
-            f"{amount(ratio(softened, generalized), 'share')} of each; where it stands for several items of a record, "
-            "it counts for one of them."
+            f"{amount(ratio(softened, generalized), 'share')} of each."
             if generalized
             else ""
         )
@@ -98,6 +99,27 @@ class ItemLoss(Metric):
             }
             | comparison.weighted_by,
         )
+
+
+def _under_labels(
+    comparison: Comparison, sides: Sides, general: GeneralItems, before: NDArray[Any], after: NDArray[Any]
+) -> NDArray[Any]:
+    """Return how many occurrences of the original each new label stands for, (v,).
+
+    A label that is shown for all items below it stands for as many of them as these records have; any other for one.
+    """
+    new = np.arange(after.size) >= sides.n_original
+    under = np.where(new, after, 0)
+    if not general.any:
+        return under
+    size = np.diff(sides.before.start)
+    keys = np.repeat(np.arange(size.size), size) * after.size + general.node_of[sides.before.items]
+    record, items = np.divmod(np.unique(keys), after.size)
+    once = sides.before.with_items(record, items, labels=sides.labels, sensitive=sides.sensitive)
+    holders = comparison.occurrences(once, after.size, before=True)
+    below = np.bincount(general.node_of[: sides.n_original], before[: sides.n_original], minlength=after.size)
+    some = np.rint(below * under / np.where(holders > 0, holders, 1))
+    return np.where(new & general.in_cut & (holders > 0), np.where(under < holders, some, below), under)
 
 
 def columns_of_items(comparison: Comparison) -> Iterator[str]:

@@ -331,6 +331,31 @@ def test_best_is_better_than_all_others_now_and_then(never_worse):
     assert max(never_worse) > 0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("rho", ["0.3", "0.5", "0.7"])
+def test_best_is_never_worse_than_mine_with_restore_on_large_tables(monkeypatch, rho):
+    """Tables that count as large here; growth alone is worse on some of them."""
+    monkeypatch.setattr(partial_suppression, "SMALL", -1)
+    for seed in range(40):
+        baskets = random_baskets(400, 12, [1, 2, 3], seed)
+        secrets = set(random.Random(seed).sample(sorted(set().union(*baskets)), 5))
+        best, mine = (
+            sum(map(len, sets_in(suppressed(baskets, secrets, rho, seed=seed, **options)[0])))
+            for options in ({}, {"search": "mine", "restore": True})
+        )
+        assert best >= mine
+
+
+def test_a_time_limit_keeps_mine_from_large_tables(monkeypatch):
+    """Its repairs cannot be ended on time."""
+    monkeypatch.setattr(partial_suppression, "SMALL", -1)
+    monkeypatch.setattr(partial_suppression, "repair", None)
+    _, verdict = suppressed(DRUGSTORE, ["condom"], "1/3", time_limit=60)
+    assert verdict.satisfied
+    with pytest.raises(TypeError):
+        suppressed(DRUGSTORE, ["condom"], "1/3")
+
+
 def test_types_that_always_occur_together_share_the_records():
     """One type after the other would give all ten records to the first, which the second then gives away."""
     baskets = [{"e", "f"}] * 10 + [{"a"}]

@@ -52,6 +52,20 @@ def test_general_labels_lose_by_what_lies_below_them_in_whatever_order_rows_are(
         assert loss.value == pytest.approx((2 * 1 / 4 + 2 * 2 / 4) / 6)
 
 
+def test_a_label_stands_for_all_items_of_a_record_below_it_where_none_of_them_is_shown():
+    tree = Given(Hierarchy.from_nested({"low": ["a", "c"], "high": ["e", "f", "h"]}))
+    schema = Schema({"basket": replace(SPEC, hierarchy=tree)})
+    dataset = encode(table_of(["abc", "ce", "fh", "a"]), schema)
+    for after, withheld, lost in (
+        ([["low", "b"], ["low", "high"], ["high"], ["low"]], 0, 4 * 1 / 4 + 3 * 2 / 4),
+        ([["low", "b"], ["low"], ["high"], ["low"]], 1, 1 + 4 * 1 / 4 + 2 * 2 / 4),  # 3 / 2 rounded to 2
+        ([["low", "b"], ["low", "high"], ["high"], ["a"]], 1, 1 + 2 * 1 / 4 + 3 * 2 / 4),  # each low stands for one
+    ):
+        loss = ItemLoss(column="basket").measure(dataset, Release.from_table(table_of(after), schema))
+        assert loss.facts["withheld"] == withheld
+        assert loss.value == pytest.approx(lost / 8)
+
+
 def test_items_of_which_none_is_sensitive_are_measured_as_well():
     schema = Schema({"basket": replace(SPEC, sensitive_items=None)})
     loss = ItemLoss(column="basket").measure(

@@ -20,6 +20,7 @@ from sfumato.anonymizers.boxes import of_all_rows
 from sfumato.anonymizers.conditions import refuse_bare
 from sfumato.anonymizers.dependence import HidesCells
 from sfumato.anonymizers.joining import coarser
+from sfumato.anonymizers.local_recoding import LocalRecoding
 from sfumato.anonymizers.masking import search as searching
 from sfumato.anonymizers.masking.columns import MaskingModel, Sensitive, alphas, axes_of, distinct_of_rows, in_words
 from sfumato.anonymizers.masking.facts import facts_of
@@ -161,7 +162,10 @@ class Masking(HidesCells):
             _refuse_small_classes(class_of_distinct, table.rows, k)
             masked = searching.mask_within(table, class_of_distinct, secrets, self._effort(secrets), workplace)
         else:
-            masked = self._search(table, axes, secrets, k, workplace)
+            rival = None
+            if k > 1 and quasi_identifiers and self.search != "paper":
+                rival = _recoded(dataset, k, before, rows, distinct_of, workplace)
+            masked = self._search(table, axes, secrets, k, rival, workplace)
         one_class = class_of_distinct is None or not class_of_distinct.any()
         counted = all(column.counted for column in columns) and rows is None
         if masked is None and one_class and models[0].reading == "true" and counted:
@@ -212,16 +216,48 @@ class Masking(HidesCells):
         return searching.Effort(8, columns, True, self.avoid_vacuous)
 
     def _search(
-        self, table: Distinct, axes: Axes, secrets: Secrets, k: int, workplace: Workplace
+        self,
+        table: Distinct,
+        axes: Axes,
+        secrets: Secrets,
+        k: int,
+        rival: searching.Classes | None,
+        workplace: Workplace,
     ) -> searching.Masked | None:
         if self.search != "paper":
-            return searching.mask(table, axes, secrets, k, self._effort(secrets), workplace)
+            return searching.mask(table, axes, secrets, k, self._effort(secrets), workplace, rival)
         search = TopDown(table, axes, secrets, k)
         stage = workplace.stage(self.name)
         while search.specialize():
             stage.advance()
         stage.done()
         return search.masked()
+
+
+def _recoded(
+    dataset: Dataset,
+    k: int,
+    before: Recoding,
+    rows: NDArray[np.int64] | None,
+    distinct_of: NDArray[np.int32],
+    workplace: Workplace,
+) -> searching.Classes:
+    """Return the classes of local recoding for k-anonymity, as classes of distinct rows.
+
+    Regions are divided into all children of a label or not at all, so one rare value can keep a whole table together.
+    """
+    recoder = LocalRecoding(keep_equal_together=True)  # so rows that stand for several stay whole
+    made = recoder.anonymize(dataset, Policy((KAnonymity(k=k),)), before, workplace)
+    assert made.class_of is not None
+    class_of_row = made.class_of if rows is None else made.class_of[rows]
+    class_of = np.empty(int(distinct_of.max(initial=-1)) + 1, dtype=np.int32)
+    class_of[distinct_of] = class_of_row
+    nodes = np.empty((int(class_of.max(initial=-1)) + 1, len(dataset.quasi_identifiers)), dtype=np.int32)
+    for axis, column in enumerate(dataset.quasi_identifiers):
+        shown = made.columns[column.name]
+        assert isinstance(shown, Labelled)
+        nodes[class_of_row, axis] = shown.codes if rows is None else shown.codes[rows]
+    return class_of, nodes
 
 
 def _or_count(columns: Sequence[Sensitive]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,10 @@ FINEST = 10**9  # bounds are fractions of at most so many parts, rounded down: t
 LARGEST_PROGRAM = 3000  # variables of a linear program that is worth its time
 MOST_VARIABLES = 4_500_000  # of all programs together: those of classes that lose most for their size
 BATCH = 1500  # variables of programs that are solved at once
+
+
+# The class of each distinct row, (c,), and the labels of each class, (p, quasi-identifiers).
+Classes: TypeAlias = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 
 class Column(NamedTuple):
@@ -116,9 +120,18 @@ def make_secrets(columns: Sequence[Column]) -> Secrets:
 
 
 def mask(
-    distinct: Distinct, axes: Axes, secrets: Secrets, k: int, effort: Effort, workplace: Workplace
+    distinct: Distinct,
+    axes: Axes,
+    secrets: Secrets,
+    k: int,
+    effort: Effort,
+    workplace: Workplace,
+    rival: Classes | None = None,
 ) -> Masked | None:
-    """Return classes of at least k rows and their masks; None when not even the whole table can be masked."""
+    """Return classes of at least k rows and their masks; None when not even the whole table can be masked.
+
+    Of the classes found here and of `rival`, those that lose less with their masks are taken.
+    """
     stage = workplace.stage("classes", distinct.tuple_of.size)
     found = best_classes(distinct, axes, secrets, k)
     if found is None:
@@ -126,9 +139,22 @@ def mask(
     else:
         stage.advance(distinct.tuple_of.size)
     stage.done()
-    if found is None:
-        return None
-    return _masked(distinct, found[0], found[1], secrets, effort, workplace)
+    starts = [classes for classes in (found, rival) if classes is not None]
+    made = [_masked(distinct, *classes, secrets, effort, workplace) for classes in starts]
+    return min(
+        (masked for masked in made if masked is not None),
+        key=lambda masked: _total_loss(distinct, axes, secrets, masked),
+        default=None,
+    )
+
+
+def _total_loss(distinct: Distinct, axes: Axes, secrets: Secrets, masked: Masked) -> float:
+    """Return what labels of quasi-identifiers and of sensitive columns lose together, added up over rows."""
+    of_class = np.zeros(len(masked.nodes))
+    for axis, loss in enumerate(axes.loss):
+        of_class += loss[masked.nodes[:, axis]]
+    of_flows = _loss(secrets, (masked.flow_tuple, masked.flow_labels, masked.flow_rows))
+    return float(distinct.rows @ of_class[masked.class_of]) + of_flows
 
 
 def mask_within(

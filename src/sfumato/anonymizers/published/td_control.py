@@ -26,12 +26,14 @@ from sfumato.parameters import Takes, parameter, parametrized
 
 @parametrized
 class TdControl(ColumnByColumn[tuple[Task, "_Tree"]]):
-    """Split a hierarchy of items from the top as long as that loses less: a baseline after Cao et al. (2010).
+    """Split a hierarchy of items from the top, and publish the cut that loses least, after Cao et al. (2010).
 
     At first all items that are not sensitive are one, and sensitive types are deleted until no rule is unsafe. Then the
-    node whose split tells most is split, further sensitive types go where that makes rules unsafe, and the split stays
-    only if the total loss falls. A generalized occurrence loses (leaves below its node - 1) / (all leaves - 1), a
-    deleted one 1. Without a hierarchy of the column a balanced tree over its items in order stands in.
+    node whose split tells most is split, further sensitive types go where that makes rules unsafe, and so on. Of all
+    cuts on the way, the one with the lowest total loss is published: undoing each split that loses at first would end
+    the search at the root, most often where rho asks for little. A generalized occurrence loses
+    (leaves below its node - 1) / (all leaves - 1), a deleted one 1; items of a record that are published as one label
+    are all generalized. Without a hierarchy of the column a balanced tree over its items in order stands in.
     """
 
     name: ClassVar[str] = "td-control"
@@ -110,7 +112,7 @@ def _specialize(task: Task, tree: _Tree, splits: int, workplace: Workplace) -> t
     gone = np.zeros(tree.leaf_of.size, dtype=np.bool_)
     stage = workplace.stage("splitting nodes", total=splits)
     general, kept, gone = _safe(task, tree, node_of, gone, None, workplace)
-    loss = _total_loss(tree, weight, node_of, count, gone)
+    best = (_total_loss(tree, weight, node_of, count, gone), general, kept, gone, node_of)
     root = len(tree.hierarchy.labels) - 1
     heap = [(-_gain(tree, weight, root), root)]
     done = 0
@@ -120,16 +122,17 @@ def _specialize(task: Task, tree: _Tree, splits: int, workplace: Workplace) -> t
             continue
         done += 1
         stage.advance()
-        trial = node_of.copy()
+        node_of = node_of.copy()
         for child in tree.children[node]:
-            trial[tree.hierarchy.below[child]] = child
-        new_general, new_kept, new_gone = _safe(task, tree, trial, gone, tree.children[node], workplace)
-        new_loss = _total_loss(tree, weight, trial, count, new_gone)
-        if new_loss < loss:
-            node_of, general, kept, gone, loss = trial, new_general, new_kept, new_gone, new_loss
-            for child in tree.children[node]:
-                heapq.heappush(heap, (-_gain(tree, weight, child), child))
+            node_of[tree.hierarchy.below[child]] = child
+        general, kept, gone = _safe(task, tree, node_of, gone, tree.children[node], workplace)
+        loss = _total_loss(tree, weight, node_of, count, gone)
+        if loss < best[0]:
+            best = (loss, general, kept, gone, node_of)
+        for child in tree.children[node]:
+            heapq.heappush(heap, (-_gain(tree, weight, child), child))
     stage.done()
+    loss, general, kept, gone, node_of = best
     facts = {
         "records": int(baskets.start.size - 1),
         "occurrences": int(baskets.items.size),
