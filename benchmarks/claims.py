@@ -459,8 +459,8 @@ def removal_only_hardly_errs(tables: Tables) -> Finding:
             Part(
                 f"it is close to 0 (below .05) at qd = {qd}",
                 error < 0.05,
-                f"removal takes {row['T']:.0%} of the terms. A query accepts 71 % of all terms at qd = 1, 84 % at 3 and "
-                "89 % at 5, so that terms decide most at qd = 1",
+                f"removal takes {row['T']:.0%} of the terms. A query accepts 71 % of all terms at qd = 1, 84 % at 3, "
+                "and 89 % at 5, so that terms decide most at qd = 1",
             )
             for qd, error in errors.items()
         ),
