@@ -304,9 +304,11 @@ def privacy_over_k(tables: Tables) -> Finding:
             f"{max(size, default=0):.0f} records, whose many labels move a belief least",
         ),
         Part("k = 2 is the worst of all releases", not loose,
-             f"at {', '.join(loose)} the requirement is so strict that removal evens the groups of two out"),
+             f"at {', '.join(loose)} removal alone takes "
+             f"{said(found[name]['k=2']['T'] for name in loose)} of the terms of groups of two, and "
+             f"{said(found[name]['k=5']['T'] for name in loose)} of those of five"),
         Part("the change falls from k = 2 to k = 10", len(falling) == len(change),
-             f"it rises first at {', '.join(name for name in change if name not in falling)}, where the strict "
+             f"it rises first at {', '.join(name for name in change if name not in falling)}, where a strict "
              "requirement removes more terms at k = 2 than at k = 5"),
     )  # fmt: skip
 
@@ -326,7 +328,7 @@ def privacy_by_parameter(tables: Tables) -> Finding:
                 Part(
                     f"{release} falls {'with rising l' if order > 0 else 'with falling c'}",
                     falls(change),
-                    f"it turns by at most {max(up, 0.0):.4f}. T moves there from {of[0]['T']:.3f} to "
+                    f"it turns by at most {max(up, 0.0):.1g}. T moves there from {of[0]['T']:.3f} to "
                     f"{of[-1]['T']:.3f}, and removing a term may move a single belief either way",
                 )
             )
@@ -457,7 +459,8 @@ def removal_only_hardly_errs(tables: Tables) -> Finding:
             Part(
                 f"it is close to 0 (below .05) at qd = {qd}",
                 error < 0.05,
-                f"removal takes {row['T']:.0%} of the terms, and a query with few attributes rests on terms most",
+                f"removal takes {row['T']:.0%} of the terms. A query accepts 71 % of all terms at qd = 1, 84 % at 3, "
+                "and 89 % at 5, so that terms decide most at qd = 1",
             )
             for qd, error in errors.items()
         ),
@@ -642,8 +645,8 @@ def strict_alpha(tables: Tables) -> Finding:
                     + (
                         "sensitive values are masked instead, so that quasi-identifiers stay nearly as they are"
                         if name == "quasi-ids"
-                        else f"the loosest alpha of secrets still costs {min(loose):.3f} to {max(loose):.3f}, since 69 % of all "
-                        "people share one work class"
+                        else f"the loosest alpha of secrets still costs {min(loose):.3f} to {max(loose):.3f}, since "
+                        "69 % of all people share one work class"
                     ),
                 )
             )
