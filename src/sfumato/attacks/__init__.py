@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from sfumato.attacks.base import FACTOR as FACTOR
 from sfumato.attacks.base import THRESHOLD as THRESHOLD
+from sfumato.attacks.base import WIDTH as WIDTH
 from sfumato.attacks.base import Asked as Asked
 from sfumato.attacks.base import Attack as Attack
 from sfumato.attacks.base import Exposure as Exposure
@@ -67,6 +69,8 @@ def attack_all(
     original: Release | None = None,
     *,
     threshold: float = THRESHOLD,
+    factor: float = FACTOR,
+    width: float = WIDTH,
     population: Dataset | None = None,
     sampling: Sampling = UNKNOWN,
     required: Iterable[PrivacyModel] = (),
@@ -82,7 +86,14 @@ def attack_all(
     """
     said = {"models": [describe(model) for model in required], **release.description}
     release = replace(release, description=said)
-    asked = Asked(threshold=threshold, population=population, sampling=sampling, original=original)
+    asked = Asked(
+        threshold=threshold,
+        factor=factor,
+        width=width,
+        population=population,
+        sampling=sampling,
+        original=original,
+    )
     members = [member for member in ATTACKS.values() if on_demand or not member.on_demand]
     attacks = [found for member in members for found in _suited(member, release, asked)]
     stage = progress.stage("attack", 3 * len(attacks))  # the original, the release, a guess
