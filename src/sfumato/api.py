@@ -333,7 +333,8 @@ def attack(
 
     A person is exposed when an attacker's confidence exceeds `threshold`. A value below 5 % of the table also exposes a
     person when their class makes it more than `factor` times as likely. Numbers in an interval of `width`, a share of
-    the whole range, count as near each other. `population` is a file with more people and the same quasi-identifiers, which a journalist would search.
+    the whole range, count as near each other. `population` is a file with more people and the same quasi-identifiers,
+    which a journalist would search.
     """
     announce(progress, ("read", "encode", "attack"))
     crowd = Path(population) if population is not None else None

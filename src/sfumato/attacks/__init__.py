@@ -25,6 +25,7 @@ from sfumato.attacks.minimality import Minimality as Minimality
 from sfumato.attacks.partial_matching import PartialMatching as PartialMatching
 from sfumato.attacks.plain_sight import PlainSight as PlainSight
 from sfumato.attacks.printed_figures import PrintedFigures as PrintedFigures
+from sfumato.attacks.proximity import Proximity as Proximity
 from sfumato.attacks.random_sets import ClassAndCell as ClassAndCell
 from sfumato.attacks.random_sets import Intersection as Intersection
 from sfumato.attacks.random_sets import SecondRelease as SecondRelease
@@ -49,6 +50,7 @@ ATTACKS: dict[str, type[Attack]] = {
         HouseholdLinking,
         SinglingOut,
         ClassInference,
+        Proximity,
         KnowledgeLinking,
         PartialMatching,
         Minimality,

@@ -246,6 +246,16 @@ def test_of_people_with_several_values_a_rare_one_counts_too():
     assert found.facts["largest_gain"] == {"in_table": 1 / 40, "in_class": 1 / 3, "times": pytest.approx(40 / 3)}
 
 
+@pytest.mark.parametrize(("twice", "exposed"), [("1", 5), ("2", 0)])
+def test_of_numbers_a_rare_one_counts_if_two_people_of_the_class_have_it(twice, exposed):
+    pays = ["1", twice, "3", "4", "5", *map(str, range(100, 200))]
+    columns = {**SCHEMA.columns, "pay": ColumnSpec(name="pay", role=Role.SENSITIVE)}
+    table = pa.table({"age": ["a"] * 5 + ["b"] * 100, "pay": pays})
+    found = ClassInference(column="pay").on(Release.from_table(table, Schema(columns, missing=("",))))
+
+    assert (found.exposed, "largest_gain" in found.facts) == (exposed, exposed > 0)
+
+
 @pytest.mark.parametrize("factor", [1, 0, True, "ten", float("inf"), float("nan")])
 def test_a_factor_that_is_none_is_refused(factor):
     with pytest.raises(PolicyError, match="factor of attacks"):
