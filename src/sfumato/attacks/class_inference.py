@@ -55,11 +55,11 @@ class ClassInference(AttackOfColumn):
     A label, and what is withheld (`*`), counts for the values below it in proportion to base rates: those that
     everybody knows, else the shares of the whole table. A person is exposed when some value is believed in more than
     the threshold and more than its base rate. A person is also exposed when a value below 5 % of the table is more than
-    `factor` times as likely as in the table; `by_gain` counts the people whom only this rule exposes. A number or a
-    date counts there if two people of the class have it: see `Proximity`. Of a masked cell an unchanged column beside
-    it may tell more than the class does: then the attacker believes what is shown where that column has the same value.
-    The mean is the share of people whose value the intruder names. Where people have several values in their rows, each
-    is believed in as often as people of the class have it.
+    `factor` times as likely as in the table; `by_gain` counts the people whom only this rule exposes. This second rule
+    leaves numbers and dates to `Proximity`. Of a masked cell an unchanged column beside it may tell more than the class
+    does: then the attacker believes what is shown where that column has the same value. The mean is the share of people
+    whose value the intruder names. Where people have several values in their rows, each is believed in as often as
+    people of the class have it.
 
     >>> table = {"age": ["20-29"] * 4 + ["30-39"] * 2, "illness": ["flu"] * 3 + ["HIV", "HIV", "cold"]}
     >>> release = Release.of(table, age="quasi-identifier", illness="sensitive")
@@ -141,7 +141,7 @@ class ClassInference(AttackOfColumn):
         np.maximum.at(highest, of_class, counts.count / whole)
         belief, share, n_classes = counts.count / whole, total / people, counts.size.size
         likelier = ~at_most(counts.count * people, whole * total, Fraction(str(self.factor)))
-        likelier &= (total * RARE.denominator < people * RARE.numerator) & (counts.count >= _fewest(column))
+        likelier &= (total * RARE.denominator < people * RARE.numerator) & _counts_gains(self._read(table))
         return _Believed(
             size=counts.size,
             highest=highest,
@@ -170,7 +170,7 @@ class ClassInference(AttackOfColumn):
         np.maximum.at(highest, of_class, part / np.maximum(whole, 1))
         belief, rare = part / np.maximum(whole, 1), total * RARE.denominator < known * RARE.numerator
         likelier = rare[value] & ~at_most(part, size[of_class] * total[value], Fraction(str(self.factor)))
-        likelier &= count >= _fewest(column)
+        likelier &= _counts_gains(column)
         labels = [shown[0] for shown in values.labels] + [""] * values.has_missing
         return _Believed(
             size=size,
@@ -280,9 +280,9 @@ def _known(total: NDArray[np.int64], values: Values) -> NDArray[np.int64]:
     return known if known.any() else total
 
 
-def _fewest(column: ReleasedColumn) -> int:
-    """Return how many people of a class must have a rare value: of numbers and dates, nearly each may occur once."""
-    return 2 if column.kind in (Kind.NUMBER, Kind.DATE) else 1
+def _counts_gains(column: ReleasedColumn) -> bool:
+    """Return whether a rare value may expose people by its gain: most amounts and days occur once or twice anyway."""
+    return column.kind not in (Kind.NUMBER, Kind.DATE)
 
 
 def _largest(

@@ -11,14 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.base import WIDTH, Asked, AttackOfColumn, Finding, checked_width
+from sfumato.data.dataset import starts_of
 from sfumato.data.dates import day_of
 from sfumato.data.kinds import as_number
 from sfumato.data.labels import range_ends
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind, Role
 from sfumato.models.base import PrivacyModel
-from sfumato.models.judging.classes import at_most, checked_codes, classes_of, sensitive_column, values_of
-from sfumato.models.judging.weights import row_weights, tally, tally_keys
+from sfumato.models.judging.classes import at_most, checked_codes, classes_of, sensitive_column
+from sfumato.models.judging.weights import row_weights, tally
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,55 +72,93 @@ class Proximity(AttackOfColumn):
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""
         column, classes = sensitive_column(table, self.column, cast(PrivacyModel, self)), classes_of(table)
-        values = values_of(column, table.n_rows)
-        counts = classes.counts(column, values.value_of)
-        low, high = _ends(values.labels + [[""]] * values.has_missing, column.kind)
-        width = self._width(low, high)
-        total = np.bincount(counts.value, weights=counts.count, minlength=low.size).astype(np.int64)
-        fits = high - low <= width
-        pairs = np.flatnonzero(fits[counts.value])
-        value, of_class = counts.value[pairs], counts.class_of[pairs]
-        inside = _held(of_class, low[value], high[value], counts.count[pairs], width)
-        everywhere = np.zeros(low.size, dtype=np.int64)
-        known = np.flatnonzero(fits)
-        everywhere[known] = _held(np.zeros_like(known), low[known], high[known], total[known], width)
-        size, people = counts.size[of_class], int(counts.size.sum())
-        above = ~at_most(inside, size, Fraction(str(self.threshold)))
-        above &= inside * people > everywhere[value] * size
-        sure, exposed = np.zeros(counts.size.size), np.zeros(counts.size.size, dtype=np.bool_)
-        np.maximum.at(sure, of_class, inside / size)
-        exposed[of_class[above]] = True
-        return Finding.of(sure, exposed, counts.size, width=float(width))
+        codes, low, high, width, everywhere = self._read(table, column)
+        size, of_row, fits = classes.size, classes.class_of, (high - low <= width)[codes]
+        rows_of = np.bincount(of_row, minlength=size.size)
+        # A class of a single row needs no search, and most of the others cannot expose a person.
+        own = everywhere[codes]
+        people, alone = int(size.sum()), rows_of[of_row] == 1
+        exposes, worst = np.zeros(size.size, dtype=np.bool_), float((alone & fits).any())
+        exposes[of_row[alone & fits & (own < people)]] = True
+        weight = np.ones(codes.size, dtype=np.int64) if classes.weights is None else classes.weights
+        points = (high == low)[codes]
+        searched = self._searched(of_row, low[codes], fits, points, weight, size, width)
+        rows = np.flatnonzero(fits & ~alone & searched[of_row])
+        inside = _held(of_row[rows].astype(np.int64), low[codes[rows]], high[codes[rows]], weight[rows], width)
+        whole = size[of_row[rows]]
+        above = ~at_most(inside, whole, Fraction(str(self.threshold))) & (inside * people > own[rows] * whole)
+        exposes[of_row[rows[above]]] = True
+        worst = max(worst, float((inside / whole).max(initial=0.0)))
+        exposed = int(size[exposes].sum())
+        return Finding(people=people, exposed=exposed, worst=worst, facts={"width": float(width)})
 
     def guess(self, table: Release) -> Finding | None:
         """Believe in the interval that holds most of the whole table, for everybody: that exposes no person."""
         column = sensitive_column(table, self.column, cast(PrivacyModel, self))
-        values = values_of(column, table.n_rows)
-        low, high = _ends(values.labels + [[""]] * values.has_missing, column.kind)
-        width = self._width(low, high)
-        total = tally(values.value_of[checked_codes(column, table.n_rows)], low.size, row_weights(table))
-        known = np.flatnonzero(high - low <= width)
-        inside = _held(np.zeros_like(known), low[known], high[known], total[known], width)
-        share = int(inside.max(initial=0)) / max(table.total, 1)
-        return Finding(people=table.total, exposed=0, worst=share, mean=share)
+        share = int(self._read(table, column)[-1].max(initial=0)) / max(table.total, 1)
+        return Finding(people=table.total, exposed=0, worst=share)
 
-    def _width(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> float:
-        """Return the width in units of the column; 0 where no label is a number."""
-        known = ~np.isnan(low)
-        return self.width * float(high[known].max() - low[known].min()) if known.any() else 0.0
+    def _read(
+        self, table: Release, column: ReleasedColumn
+    ) -> tuple[NDArray[np.int32], Floats, Floats, float, NDArray[np.int64]]:
+        """Return the code of each row; for each code, where it begins and ends, and how many rows of the whole table
+        the interval holds that begins there; and the width of the interval in units of the column.
+        """
+        codes = checked_codes(column, table.n_rows)
+        low, high = _ends(column)
+        total = tally(codes, low.size, row_weights(table))
+        known = ~np.isnan(low) & (total > 0)
+        width = self.width * float(high[known].max() - low[known].min()) if known.any() else 0.0
+        everywhere = np.zeros(low.size, dtype=np.int64)
+        fitting = np.flatnonzero(known & (high - low <= width))
+        everywhere[fitting] = _held(np.zeros_like(fitting), low[fitting], high[fitting], total[fitting], width)
+        return codes, low, high, width, everywhere
+
+    def _searched(
+        self,
+        of_row: NDArray[np.int32],
+        low: Floats,
+        fits: NDArray[np.bool_],
+        points: NDArray[np.bool_],
+        weight: NDArray[np.int64],
+        size: NDArray[np.int64],
+        width: float,
+    ) -> NDArray[np.bool_]:
+        """Return the classes that an interval may hold more of than the threshold, or as much of as of any class, (c,).
+
+        What an interval holds begins in two neighbouring bins of its width.
+        """
+        least = float(low[fits].min(initial=np.inf))
+        bin_width = width * (1 + 1e-9) or 1.0
+        place = np.floor((low[fits] - least) / bin_width).astype(np.int64)
+        n_bins = int(place.max(initial=0)) + 2
+        if n_bins * size.size > 4 * of_row.size + 1000:
+            return np.ones(size.size, dtype=np.bool_)
+        keys, counted = of_row[fits].astype(np.int64) * n_bins + place, weight[fits]
+        held = tally(keys, size.size * n_bins, counted).reshape(-1, n_bins)
+        most = (held[:, 1:] + held[:, :-1]).max(axis=1, initial=0)
+        if not points[fits].all():  # a range may end beyond its bin
+            here = points[fits]
+            held = tally(keys[here], size.size * n_bins, counted[here]).reshape(-1, n_bins)
+        reached = float((held.max(axis=1, initial=0) / size).max(initial=0.0))
+        return np.asarray(~at_most(most, size, Fraction(str(self.threshold))) | (most / size >= reached))
 
 
-def _ends(labels: list[list[str]], kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lowest and the highest number that each value may be, both (v,); not-a-number where that is open."""
-    ends = [range_ends(shown[0]) or (shown[0], shown[0]) for shown in labels]
+def _ends(column: ReleasedColumn) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest number that each label may be, both (v,); not-a-number where that is open."""
 
     def read(text: str) -> float:
-        if kind is not Kind.DATE:
+        if column.kind is not Kind.DATE:
             return as_number(text)
         day = day_of(text)
         return float(day.toordinal()) if day is not None else np.nan
 
-    found = np.array([(read(each[0]), read(each[1])) for each in ends], dtype=np.float64).reshape(-1, 2)
+    found = np.full((len(column.labels), 2), np.nan)
+    for code, label in enumerate(column.labels):
+        if code != column.missing:
+            found[code] = read(label)
+            if np.isnan(found[code, 0]) and (ends := range_ends(label)) is not None:
+                found[code] = read(ends[0]), read(ends[1])
     found[np.isnan(found).any(axis=1)] = np.nan
     return found[:, 0], found[:, 1]
 
@@ -134,14 +175,25 @@ def _held(
     Each pair of a class and a label stands for `count` rows that lie in `low`..`high`, which is no wider than the
     interval. So the interval from s to e holds the rows with `high` <= e, but for those with `low` < s.
     """
+    if not low.size:
+        return np.zeros(0, dtype=np.int64)
     ends = np.unique(np.concatenate([low, high]))
     stride = ends.size + 1
     starts = of_class * stride + np.searchsorted(ends, low)
-    stops = of_class * stride + np.searchsorted(ends, high)
-    until = of_class * stride + np.searchsorted(ends, low + width, side="right") - 1
-    start_keys, starting = tally_keys(starts, count)
-    stop_keys, stopping = tally_keys(stops, count)
-    below = np.concatenate([[0], np.cumsum(starting)])[np.searchsorted(start_keys, starts)]
-    return np.asarray(
-        np.concatenate([[0], np.cumsum(stopping)])[np.searchsorted(stop_keys, until, side="right")] - below
-    )
+    order = np.argsort(starts)  # sorted keys are searched several times as fast
+    sorted_starts, upto = starts[order], starts_of(count[order])
+    sorted_stops, until_stop = sorted_starts, upto
+    if (high > low).any():
+        stops = of_class * stride + np.searchsorted(ends, high)
+        by_stop = np.argsort(stops)
+        sorted_stops, until_stop = stops[by_stop], starts_of(count[by_stop])
+    last = np.searchsorted(ends, ends + width, side="right") - 1  # the last end that an interval from each one holds
+    in_class, place = np.divmod(sorted_starts, stride)
+    first = np.append(True, sorted_starts[1:] != sorted_starts[:-1])
+    first_of = np.cumsum(first) - 1
+    distinct = np.flatnonzero(first)
+    until = (in_class * stride)[distinct] + last[place[distinct]]
+    found = until_stop[np.searchsorted(sorted_stops, until, side="right")] - upto[distinct]
+    inside = np.empty(low.size, dtype=np.int64)
+    inside[order] = found[first_of]
+    return inside
