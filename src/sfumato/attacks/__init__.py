@@ -33,6 +33,7 @@ from sfumato.attacks.random_sets import SetInference as SetInference
 from sfumato.attacks.rule_inference import RuleInference as RuleInference
 from sfumato.attacks.sample_linking import SampleLinking as SampleLinking
 from sfumato.attacks.singling_out import SinglingOut as SinglingOut
+from sfumato.attacks.term_minimality import TermMinimality as TermMinimality
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
 from sfumato.data.sampling import UNKNOWN, Sampling
@@ -51,9 +52,10 @@ ATTACKS: dict[str, type[Attack]] = {
         SinglingOut,
         ClassInference,
         Proximity,
+        Minimality,
         KnowledgeLinking,
         PartialMatching,
-        Minimality,
+        TermMinimality,
         Disclosure,
         ItemLinking,
         RuleInference,
