@@ -46,7 +46,7 @@ MODELS: dict[str, type[PrivacyModel]] = {
 }
 WAYS = 2_000  # ways to deal values to a group that are looked at one by one; of more, so many are drawn
 LARGEST = 30  # people of a group up to which ways are looked at one by one
-WORK = 30_000_000  # comparisons of a group with classes and other groups; groups beyond are not looked at
+WORK = 10_000_000  # comparisons of a group with classes and other groups; groups beyond are not looked at
 RARELY = 0.02  # groups that break the requirement more rarely by chance show how often groups are joined without need
 ENOUGH = 10  # such groups that it takes to tell
 UNBELIEVED = 0.001  # a chance below: the attacker believes that another reason joined the group
@@ -226,10 +226,14 @@ class _Groups:
 
     def groups_in(self, number: int) -> NDArray[np.intp]:
         """Return the groups that the labels of a class fit, without those that have a class of their own."""
-        found = np.flatnonzero(~self.alone)
+        found = self._others
         for value, label, cover in zip(self.values, self.labels, self.covers, strict=True):
             found = found[cover[label[number]][value[found]]]
         return found
+
+    @cached_property
+    def _others(self) -> NDArray[np.intp]:
+        return np.flatnonzero(~self.alone)
 
     @cached_property
     def global_recoding(self) -> bool:

@@ -147,20 +147,20 @@ class Proximity(AttackOfColumn):
 def _ends(column: ReleasedColumn) -> tuple[Floats, Floats]:
     """Return the lowest and the highest number that each label may be, both (v,); not-a-number where that is open."""
 
-    def read(text: str) -> float:
-        if column.kind is not Kind.DATE:
-            return as_number(text)
-        day = day_of(text)
-        return float(day.toordinal()) if day is not None else np.nan
+    def day(text: str) -> float:
+        found = day_of(text)
+        return float(found.toordinal()) if found is not None else np.nan
 
-    found = np.full((len(column.labels), 2), np.nan)
-    for code, label in enumerate(column.labels):
-        if code != column.missing:
-            found[code] = read(label)
-            if np.isnan(found[code, 0]) and (ends := range_ends(label)) is not None:
-                found[code] = read(ends[0]), read(ends[1])
-    found[np.isnan(found).any(axis=1)] = np.nan
-    return found[:, 0], found[:, 1]
+    read = day if column.kind is Kind.DATE else as_number
+    numbers = [read(label) if code != column.missing else np.nan for code, label in enumerate(column.labels)]
+    low = np.array(numbers, dtype=np.float64)
+    high = low.copy()
+    for code in np.flatnonzero(np.isnan(low)).tolist():
+        if code != column.missing and (ends := range_ends(column.labels[code])) is not None:
+            low[code], high[code] = read(ends[0]), read(ends[1])
+    open_end = np.isnan(low + high)
+    low[open_end], high[open_end] = np.nan, np.nan
+    return low, high
 
 
 def _held(
