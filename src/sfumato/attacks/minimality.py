@@ -47,6 +47,7 @@ MODELS: dict[str, type[PrivacyModel]] = {
 WAYS = 2_000  # ways to deal values to a group that are looked at one by one; of more, so many are drawn
 LARGEST = 30  # people of a group up to which ways are looked at one by one
 WORK = 10_000_000  # comparisons of a group with classes and other groups; groups beyond are not looked at
+DEALT = 10_000_000  # counts of values, of all ways to deal them together, after which no other group is looked at
 RARELY = 0.02  # groups that break the requirement more rarely by chance show how often groups are joined without need
 ENOUGH = 10  # such groups that it takes to tell
 UNBELIEVED = 0.001  # a chance below: the attacker believes that another reason joined the group
@@ -133,9 +134,12 @@ class Minimality(AttackOfColumn):
         if not could.size:
             return self._found(table, groups, world, could, could, 0, 0.0)
         budget = WORK // max(groups.size.size + counts.size.size, 1)
-        looked_at = could if could.size <= budget else np.sort(np.random.default_rng(0).permutation(could)[:budget])
-        exposed, worst = 0, 0.0
-        for group in looked_at.tolist():
+        drawn = np.random.default_rng(0).permutation(could)[: max(budget, 1)]
+        exposed, worst, looked_at = 0, 0.0, drawn
+        for at, group in enumerate(drawn.tolist()):
+            if world.spent > DEALT:
+                looked_at = drawn[:at]
+                break
             belief, common = world.believed(group)
             worst = max(worst, float(belief.max(initial=0.0)))
             above = (belief > self.threshold + 1e-12) & (belief > np.maximum(common, world.share) + 1e-9)
@@ -283,6 +287,12 @@ class _World:
     order: NDArray[np.intp]  # (v,): the place of each value among numbers
     required: tuple[PrivacyModel, ...]
     _known: dict[tuple[Any, int], _Dealt] = field(default_factory=dict)
+    _sizes: list[int] = field(default_factory=list)
+
+    @property
+    def spent(self) -> int:
+        """How many counts of values were looked at so far."""
+        return sum(self._sizes)
 
     @cached_property
     def share(self) -> Floats:
@@ -382,6 +392,7 @@ class _World:
             else:
                 dealt = rng.multinomial(n, held / held.sum(), WAYS)
             weight = np.ones(len(dealt))
+        self._sizes.append(dealt.size)
         broken = np.zeros(len(dealt), dtype=np.bool_)
         for model in self.required:
             broken |= _breaks(model, dealt, n, self.share, present, self.order)

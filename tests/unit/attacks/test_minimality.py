@@ -136,10 +136,11 @@ def test_groups_that_are_joined_without_need_make_the_attacker_doubt():
     assert attacked(rows + FAR, labels | joined, FREQUENCY).worst < 0.7
 
 
-def test_many_groups_are_looked_at_in_part(monkeypatch):
+@pytest.mark.parametrize(("limit", "value"), [("WORK", 200 * 30), ("DEALT", 3_000)])
+def test_many_groups_are_looked_at_in_part(monkeypatch, limit, value):
     rows, labels = with_singles(40)
     whole = attacked(rows + FAR, labels, FREQUENCY)
-    monkeypatch.setattr(minimality, "WORK", 200 * 30)
+    monkeypatch.setattr(minimality, limit, value)
     part = attacked(rows + FAR, labels, FREQUENCY)
 
     assert part.facts["joined_looked_at"] < whole.facts["joined_people"] == 80
