@@ -69,6 +69,7 @@ def _card(entry: Facts) -> dict[str, Any]:
         "threshold": share(entry.get("threshold")),
         "sampled": _sampled(mapping(entry.get("after"))),
         "gain": _gain(mapping(entry.get("after"))),
+        "joined": _joined(mapping(entry.get("after"))),
         "lines": [
             {
                 "side": word.capitalize(),
@@ -92,6 +93,17 @@ def _gain(finding: Facts) -> str:
     )
     gain = largest_gain(finding, text(mapping(finding.get("private")).get("value")))
     return f"{rule} Largest gain: {gain}." if gain else rule
+
+
+def _joined(finding: Facts) -> str:
+    """Return how many groups of equal people have no class of their own although they are large enough."""
+    facts = mapping(finding.get("facts"))
+    joined, people, seen = (number(facts.get(key)) for key in ("joined", "joined_people", "joined_looked_at"))
+    if joined is None:
+        return ""
+    groups = f"{count(joined)} of {plural(facts.get('groups'), 'group')} of equal people"
+    part = f" The attack looked at {count(seen)} of them and counts for all." if seen is not None else ""
+    return f"{groups} could form a class and have none: {plural(people, 'person', 'people')}.{part}"
 
 
 def _sampled(finding: Facts) -> str:
