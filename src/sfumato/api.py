@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato import estimators
-from sfumato.attacks import THRESHOLD, Exposure
+from sfumato.attacks import FACTOR, THRESHOLD, WIDTH, Exposure
 from sfumato.data.files import Source
 from sfumato.data.files.release import read_release, schema_for
 from sfumato.data.frames import is_spark, like, to_arrow
@@ -323,18 +323,23 @@ def attack(
     *,
     original: Any = None,
     threshold: float = THRESHOLD,
+    factor: float = FACTOR,
+    width: float = WIDTH,
     population: str | Path | None = None,
     progress: Progress = SILENT,
     **where: Any,
 ) -> tuple[Exposure, ...]:
     """Return what an intruder gets out of a table, and out of the original: a frame, or the plan's source.
 
-    `population` is a file with more people and the same quasi-identifiers, which a journalist would search.
+    A person is exposed when an attacker's confidence exceeds `threshold`. A value below 5 % of the table also exposes a
+    person when their class makes it more than `factor` times as likely. Numbers in an interval of `width`, a share of
+    the whole range, count as near each other. `population` is a file with more people and the same quasi-identifiers,
+    which a journalist would search.
     """
     announce(progress, ("read", "encode", "attack"))
     crowd = Path(population) if population is not None else None
     with _looking(data, plan, original, progress, every_row=True, **where) as (case, seen):
-        return case.attack(seen, threshold=threshold, population=crowd)
+        return case.attack(seen, threshold=threshold, factor=factor, width=width, population=crowd)
 
 
 def _looking(

@@ -61,6 +61,15 @@ FEW: dict[str, tuple[dict[str, list[Any]], dict[str, Any], dict[str, Any], dict[
         {"model": "sensitive-qid-closeness", "t": {"illness": 0.2}},
         {},
     ),
+    "near salaries": (
+        {
+            "age": ["20"] * 4 + ["30"] * 4,
+            "pay": [str(pay) for pay in (30100, 30200, 30300, 30400, 1, 20000, 40000, 60000)],
+        },
+        {"age": QUASI_IDENTIFIER, "pay": {"role": "sensitive"}},
+        {"model": "k-anonymity", "k": 2},
+        {},
+    ),
     "baskets of classes": (
         {"age": ["20", "20"], "basket": ["bread|wine", "bread"]},
         {"age": QUASI_IDENTIFIER, "basket": {"role": "items", "kind": "set", "sensitive_items": ["wine"]}},

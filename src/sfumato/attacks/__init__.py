@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from sfumato.attacks.base import FACTOR as FACTOR
 from sfumato.attacks.base import THRESHOLD as THRESHOLD
+from sfumato.attacks.base import WIDTH as WIDTH
 from sfumato.attacks.base import Asked as Asked
 from sfumato.attacks.base import Attack as Attack
 from sfumato.attacks.base import Exposure as Exposure
@@ -23,6 +25,7 @@ from sfumato.attacks.minimality import Minimality as Minimality
 from sfumato.attacks.partial_matching import PartialMatching as PartialMatching
 from sfumato.attacks.plain_sight import PlainSight as PlainSight
 from sfumato.attacks.printed_figures import PrintedFigures as PrintedFigures
+from sfumato.attacks.proximity import Proximity as Proximity
 from sfumato.attacks.random_sets import ClassAndCell as ClassAndCell
 from sfumato.attacks.random_sets import Intersection as Intersection
 from sfumato.attacks.random_sets import SecondRelease as SecondRelease
@@ -30,6 +33,7 @@ from sfumato.attacks.random_sets import SetInference as SetInference
 from sfumato.attacks.rule_inference import RuleInference as RuleInference
 from sfumato.attacks.sample_linking import SampleLinking as SampleLinking
 from sfumato.attacks.singling_out import SinglingOut as SinglingOut
+from sfumato.attacks.term_minimality import TermMinimality as TermMinimality
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
 from sfumato.data.sampling import UNKNOWN, Sampling
@@ -47,9 +51,11 @@ ATTACKS: dict[str, type[Attack]] = {
         HouseholdLinking,
         SinglingOut,
         ClassInference,
+        Proximity,
+        Minimality,
         KnowledgeLinking,
         PartialMatching,
-        Minimality,
+        TermMinimality,
         Disclosure,
         ItemLinking,
         RuleInference,
@@ -67,6 +73,8 @@ def attack_all(
     original: Release | None = None,
     *,
     threshold: float = THRESHOLD,
+    factor: float = FACTOR,
+    width: float = WIDTH,
     population: Dataset | None = None,
     sampling: Sampling = UNKNOWN,
     required: Iterable[PrivacyModel] = (),
@@ -82,7 +90,14 @@ def attack_all(
     """
     said = {"models": [describe(model) for model in required], **release.description}
     release = replace(release, description=said)
-    asked = Asked(threshold=threshold, population=population, sampling=sampling, original=original)
+    asked = Asked(
+        threshold=threshold,
+        factor=factor,
+        width=width,
+        population=population,
+        sampling=sampling,
+        original=original,
+    )
     members = [member for member in ATTACKS.values() if on_demand or not member.on_demand]
     attacks = [found for member in members for found in _suited(member, release, asked)]
     stage = progress.stage("attack", 3 * len(attacks))  # the original, the release, a guess

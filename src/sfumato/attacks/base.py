@@ -6,8 +6,10 @@ original (as if it had been published as it is), on a release, and on the table 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from html import escape
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -22,6 +24,9 @@ from sfumato.data.sampling import UNKNOWN, Sampling
 from sfumato.errors import PolicyError
 
 THRESHOLD = 0.5  # whoever an intruder is surer of than this counts as exposed
+FACTOR = 10.0  # a rare value that a class makes more than this many times as likely exposes the people of the class
+RARE = Fraction(1, 20)  # a value with a smaller share of the whole table is rare
+WIDTH = 0.05  # numbers in an interval of this share of the whole range count as near each other
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +34,16 @@ class Asked:
     """What is asked of all attacks."""
 
     threshold: float = THRESHOLD  # confidence above which a person counts as exposed
+    factor: float = FACTOR  # how many times as likely a class may make a rare value
+    width: float = WIDTH  # of an interval of near numbers, as a share of the range
     population: Dataset | None = None  # a larger table with the same quasi-identifiers, which a journalist would search
     sampling: Sampling = UNKNOWN  # what is known of the people that the table is a sample of
     original: Release | None = None  # the people themselves, where what is known of each of them is at hand
 
     def __post_init__(self) -> None:
         checked_threshold(self.threshold)
+        checked_factor(self.factor)
+        checked_width(self.width)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +56,7 @@ class Finding:
     mean: float | None = None  # over people, where that says something
     facts: Mapping[str, Any] = field(default_factory=dict)  # JSON data: counts, never values of secret columns
     warning: str = ""  # what the holder of the table must be told besides
+    private: Mapping[str, Any] = field(default_factory=dict)  # values of secret columns: for the holder's report only
 
     @classmethod
     def of(
@@ -77,13 +87,18 @@ class Finding:
             facts=facts,
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the finding as plain data."""
-        found = vars(self) | {"facts": dict(self.facts)}
-        return found if self.warning else {key: value for key, value in found.items() if key != "warning"}
+    def as_dict(self, *, private: bool = False) -> dict[str, Any]:
+        """Return the finding as plain data; with values of secret columns only on demand."""
+        found = vars(self) | {"facts": dict(self.facts), "private": dict(self.private) if private else {}}
+        return {key: value for key, value in found.items() if value or key not in ("warning", "private")}
 
     def __str__(self) -> str:
-        return f"{self.exposed:,} of {self.people:,} exposed, confidence up to {100 * self.worst:.3g} %"
+        words = f"{self.exposed:,} of {self.people:,} exposed, confidence up to {100 * self.worst:.3g} %"
+        gain = self.facts.get("largest_gain")
+        if gain is None:
+            return words
+        shares = f"{100 * gain['in_table']:.3g} % in the table, {100 * gain['in_class']:.3g} % in one class"
+        return f"{words}; one value: {shares}, {gain['times']:,.0f} times as likely"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -105,8 +120,8 @@ class Exposure:
     def __repr__(self) -> str:
         return f"<Exposure {self.attack}: {self.title}>"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the exposure as plain data."""
+    def as_dict(self, *, private: bool = False) -> dict[str, Any]:
+        """Return the exposure as plain data; with values of secret columns only for the holder's own report."""
         return {
             "attack": self.attack,
             "title": self.title,
@@ -116,7 +131,7 @@ class Exposure:
             **({"answered_when": dict(self.answered_when)} if self.answered_when else {}),
             "about": list(self.about),
             "before": self.before.as_dict() if self.before else None,
-            "after": self.after.as_dict(),
+            "after": self.after.as_dict(private=private),
             "control": self.control.as_dict() if self.control else None,
             **({"notes": list(self.notes)} if self.notes else {}),
         }
@@ -231,4 +246,20 @@ def checked_threshold(value: float) -> float:
     """Return a threshold that is a probability, or raise."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
         raise PolicyError(f"The threshold of attacks was given as {value!r}.\nGive a confidence from 0 to below 1.")
+    return float(value)
+
+
+def checked_factor(value: float) -> float:
+    """Return a factor that is above 1, or raise."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 < value < math.inf:
+        raise PolicyError(f"The factor of attacks was given as {value!r}.\nGive a number above 1, such as 10.")
+    return float(value)
+
+
+def checked_width(value: float) -> float:
+    """Return a width that is a share of a range, or raise."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise PolicyError(
+            f"The width of near numbers was given as {value!r}.\nGive a share of the range, such as 0.05."
+        )
     return float(value)

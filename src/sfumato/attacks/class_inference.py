@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self, cast
 
@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import Asked, AttackOfColumn, Finding
+from sfumato.attacks.base import FACTOR, RARE, Asked, AttackOfColumn, Finding, checked_factor
 from sfumato.data.distinct import entries_of
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release, ReleasedColumn
-from sfumato.data.schema import Role
+from sfumato.data.schema import Kind, Role
 from sfumato.models.base import PrivacyModel
 from sfumato.models.judging.classes import Values, at_most, classes_of, sensitive_column, values_of
 from sfumato.models.judging.posteriors import Secrets, chances
@@ -26,6 +26,15 @@ NEAR = 1e-9
 FEWEST = 4  # cells that have to be shown beside a value of an unchanged column
 
 
+@dataclass(frozen=True)
+class _Likelier:
+    """A rare value that a class makes many times as likely."""
+
+    belief: float
+    share: float  # in the whole table
+    label: str
+
+
 @dataclass(frozen=True, eq=False)
 class _Believed:
     """What is believed in each of c classes."""
@@ -33,7 +42,9 @@ class _Believed:
     size: NDArray[np.int64]  # (c,)
     highest: NDArray[np.float64]  # (c,): the belief in the likeliest value
     exposes: NDArray[np.bool_]  # (c,): whether a value is believed in more than the threshold and its base rate
+    likelier: NDArray[np.bool_]  # (c,): whether a rare value is more than so many times as likely as in the table
     gain: float  # the largest belief in a value beyond its base rate
+    largest: _Likelier | None  # of these rare values, the one that is believed in most beyond its base rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +54,12 @@ class ClassInference(AttackOfColumn):
     What l-diversity and t-closeness are about: homogeneity and skewness (Machanavajjhala et al. 2007, Li et al. 2007).
     A label, and what is withheld (`*`), counts for the values below it in proportion to base rates: those that
     everybody knows, else the shares of the whole table. A person is exposed when some value is believed in more than
-    the threshold and more than its base rate. Of a masked cell an unchanged column beside it may tell more than the
-    class does: then the attacker believes what is shown where that column has the same value. The mean is the share of
-    people whose value the intruder names. Where people have several values in their rows, each is believed in as often
-    as people of the class have it.
+    the threshold and more than its base rate. A person is also exposed when a value below 5 % of the table is more than
+    `factor` times as likely as in the table; `by_gain` counts the people whom only this rule exposes. This second rule
+    leaves numbers and dates to `Proximity`. Of a masked cell an unchanged column beside it may tell more than the class
+    does: then the attacker believes what is shown where that column has the same value. The mean is the share of people
+    whose value the intruder names. Where people have several values in their rows, each is believed in as often as
+    people of the class have it.
 
     >>> table = {"age": ["20-29"] * 4 + ["30-39"] * 2, "illness": ["flu"] * 3 + ["HIV", "HIV", "cold"]}
     >>> release = Release.of(table, age="quasi-identifier", illness="sensitive")
@@ -59,6 +72,12 @@ class ClassInference(AttackOfColumn):
         *("l-diversity", "t-closeness", "beta-likeness", "delta-disclosure"),
         *("alpha-diversity", "multi-diversity"),
     )
+
+    factor: float = FACTOR  # how many times as likely a class may make a rare value
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_factor(self.factor)
 
     @property
     def title(self) -> str:
@@ -79,16 +98,19 @@ class ClassInference(AttackOfColumn):
         """Yield one attack for each sensitive column of single values, where there is something to find a class by."""
         for column in release.columns.values() if release.quasi_identifiers else ():
             if column.role is Role.SENSITIVE and isinstance(column, ReleasedColumn):
-                yield cls(column=column.name, threshold=asked.threshold)
+                yield cls(column=column.name, threshold=asked.threshold, factor=asked.factor)
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""
         if self.column in table.masked_columns:
             return self._on_masked(table)
         found = (self._by_people if self._read(table).several else self._by_values)(table)
+        finding = Finding.of(found.highest, found.exposes | found.likelier, found.size, **self._facts(found))
+        return _with_largest(finding, found, int(found.size[found.likelier & ~found.exposes].sum()))
+
+    def _facts(self, found: _Believed) -> dict[str, Any]:
         certain = int(found.size[found.highest >= 1 - NEAR].sum())
-        facts = {"classes": int(found.size.size), "certain": certain, "gain": found.gain}
-        return Finding.of(found.highest, found.exposes, found.size, **facts)
+        return {"classes": int(found.size.size), "certain": certain, "gain": found.gain, "factor": self.factor}
 
     def guess(self, table: Release) -> Finding | None:
         """Believe in the most common value of the column for everybody: nobody is exposed by that."""
@@ -117,8 +139,17 @@ class ClassInference(AttackOfColumn):
         above = ~at_most(counts.count, whole, Fraction(str(self.threshold))) & (counts.count * people > whole * total)
         highest = np.zeros(counts.size.size)
         np.maximum.at(highest, of_class, counts.count / whole)
-        gain = float((counts.count / whole - total / people).max(initial=0.0))
-        return _Believed(counts.size, highest, _any(above, of_class, counts.size.size), gain)
+        belief, share, n_classes = counts.count / whole, total / people, counts.size.size
+        likelier = ~at_most(counts.count * people, whole * total, Fraction(str(self.factor)))
+        likelier &= (total * RARE.denominator < people * RARE.numerator) & _counts_gains(self._read(table))
+        return _Believed(
+            size=counts.size,
+            highest=highest,
+            exposes=_any(above, of_class, n_classes),
+            likelier=_any(likelier, of_class, n_classes),
+            gain=float((belief - share).max(initial=0.0)),
+            largest=_largest(belief, share, likelier, counts.value),
+        )
 
     def _by_values(self, table: Release) -> _Believed:
         """Count values in whole numbers; the belief in x is (count(x) T + withheld total(x)) / (size T)."""
@@ -137,24 +168,30 @@ class ClassInference(AttackOfColumn):
         above &= count * known > (size - withheld)[of_class] * total[value]
         highest = withheld / np.maximum(size, 1) * share.max(initial=0.0)  # a common value that the class does not show
         np.maximum.at(highest, of_class, part / np.maximum(whole, 1))
+        belief, rare = part / np.maximum(whole, 1), total * RARE.denominator < known * RARE.numerator
+        likelier = rare[value] & ~at_most(part, size[of_class] * total[value], Fraction(str(self.factor)))
+        likelier &= _counts_gains(column)
+        labels = [shown[0] for shown in values.labels] + [""] * values.has_missing
         return _Believed(
             size=size,
             highest=highest,
             exposes=_any(above, of_class, size.size),
-            gain=float((part / np.maximum(whole, 1) - share[value]).max(initial=0.0)),
+            likelier=_any(likelier, of_class, size.size),
+            gain=float((belief - share[value]).max(initial=0.0)),
+            largest=_largest(belief, share[value], likelier, value, labels),
         )
 
     def _on_masked(self, table: Release) -> Finding:
         """Believe what the class tells and, where the cell is masked, what an unchanged column beside it tells."""
         secrets = Secrets.of(table, (self.column,), cast(PrivacyModel, self))
         found = self._by_labels(secrets)
-        certain = int(found.size[found.highest >= 1 - NEAR].sum())
-        facts = {"classes": int(found.size.size), "certain": certain, "gain": found.gain}
+        facts = self._facts(found)
         masked = (secrets.labels[0] >= secrets.domains[0].n_leaves).any()
         carried = table.carried.column_names if masked and table.carried is not None else ()
         told = {name: sure for name in carried if (sure := self._told_by(table, name, secrets)).any()}
         if not told:
-            return Finding.of(found.highest, found.exposes, found.size, **facts)
+            finding = Finding.of(found.highest, found.exposes | found.likelier, found.size, **facts)
+            return _with_largest(finding, found, int(found.size[found.likelier & ~found.exposes].sum()))
         group_of, _ = secrets.groups(0, knowing_others=False)
         sure, weights = found.highest[group_of], row_weights(table)
         exposed = found.exposes[group_of]
@@ -162,7 +199,9 @@ class ClassInference(AttackOfColumn):
             sure, exposed = np.maximum(sure, beside), exposed | (beside > 0)
         each = np.ones(table.n_rows, dtype=np.int64) if weights is None else weights
         unchanged = {name: int(each[beside > 0].sum()) for name, beside in told.items()}
-        return Finding.of(sure, exposed, weights, **facts, unchanged=unchanged)
+        likelier = found.likelier[group_of] & ~exposed
+        finding = Finding.of(sure, exposed | likelier, weights, **facts, unchanged=unchanged)
+        return _with_largest(finding, found, int(each[likelier].sum()))
 
     def _told_by(self, table: Release, name: str, secrets: Secrets) -> NDArray[np.float64]:
         """Return how sure one is of each masked cell, (n,), by cells that are shown beside the same unchanged value.
@@ -210,15 +249,27 @@ class ClassInference(AttackOfColumn):
         domain = secrets.domains[0]
         share = domain.common
         bounds = domain.bounds(Fraction(str(self.threshold)), "prior", missing_is_sensitive=True)
+        total, factor = max(sum(domain.weight), 1), Fraction(str(self.factor))
+        gained = [factor * Fraction(weight, total) for weight in domain.weight]
+        is_rare = [Fraction(weight, total) < RARE for weight in domain.weight]
+        least = [min(bound, many) if rare else bound for bound, many, rare in zip(bounds, gained, is_rare, strict=True)]
+        rare, many, sure = np.array(is_rare), np.array(gained, dtype=float), np.array(bounds, dtype=float)
+        lower = np.array([one < bound for one, bound in zip(least, bounds, strict=True)])
         size: NDArray[Any] = np.zeros(0, dtype=np.int64)
-        highest, exposes, gain = np.zeros(0), np.zeros(0, dtype=np.bool_), 0.0
-        for size, found in chances(secrets, 0, "prior", bounds, knowing_others=False):
+        highest, exposes, likelier, gain = np.zeros(0), np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_), 0.0
+        largest: _Likelier | None = None
+        for size, found in chances(secrets, 0, "prior", least, knowing_others=False):
             if not highest.size:
-                highest, exposes = np.zeros(size.size), np.zeros(size.size, dtype=np.bool_)
-            np.maximum.at(highest, found.group, found.chance)
-            exposes |= _any(~found.kept, found.group, size.size)
-            gain = max(gain, float((found.chance - share[found.leaf]).max(initial=0.0)))
-        return _Believed(size, highest, exposes, gain)
+                highest, exposes, likelier = np.zeros(size.size), *np.zeros((2, size.size), dtype=np.bool_)
+            group, leaf, chance = found.group, found.leaf, found.chance
+            np.maximum.at(highest, group, chance)
+            gains = rare[leaf] & ~found.kept & (lower[leaf] | (chance > many[leaf]))
+            likelier |= _any(gains, group, size.size)
+            exposes |= _any(~found.kept & (~lower[leaf] | (chance > sure[leaf] + NEAR)), group, size.size)
+            gain = max(gain, float((chance - share[leaf]).max(initial=0.0)))
+            here = _largest(chance, share[leaf], gains, leaf, [name or "" for name in domain.names])
+            largest = max(filter(None, (largest, here)), key=lambda each: each.belief - each.share, default=None)
+        return _Believed(size, highest, exposes, likelier, gain, largest)
 
 
 def _known(total: NDArray[np.int64], values: Values) -> NDArray[np.int64]:
@@ -227,6 +278,36 @@ def _known(total: NDArray[np.int64], values: Values) -> NDArray[np.int64]:
     if ROOT in values.known:
         known[values.known.index(ROOT)] = 0
     return known if known.any() else total
+
+
+def _counts_gains(column: ReleasedColumn) -> bool:
+    """Return whether a rare value may expose people by its gain: most amounts and days occur once or twice anyway."""
+    return column.kind not in (Kind.NUMBER, Kind.DATE)
+
+
+def _largest(
+    belief: NDArray[np.float64],
+    share: NDArray[np.float64],
+    likelier: NDArray[np.bool_],
+    value: NDArray[Any],
+    labels: Sequence[str] = (),
+) -> _Likelier | None:
+    """Return, of pairs of a class and a value that it makes many times as likely, the one that gains most."""
+    pairs = np.flatnonzero(likelier)
+    if not pairs.size:
+        return None
+    best = pairs[np.argmax((belief - share)[pairs])]
+    return _Likelier(float(belief[best]), float(share[best]), labels[int(value[best])] if labels else "")
+
+
+def _with_largest(finding: Finding, found: _Believed, by_gain: int) -> Finding:
+    """Add how many people only a gain exposes, and the largest gain of a rare value."""
+    facts: dict[str, Any] = {**finding.facts, "by_gain": by_gain}
+    if found.largest is None:
+        return replace(finding, facts=facts)
+    belief, share, label = found.largest.belief, found.largest.share, found.largest.label
+    facts["largest_gain"] = {"in_table": share, "in_class": belief, "times": belief / share}
+    return replace(finding, facts=facts, private={"value": label} if label else {})
 
 
 def _any(chosen: NDArray[np.bool_], of_class: NDArray[Any], n_classes: int) -> NDArray[np.bool_]:

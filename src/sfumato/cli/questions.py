@@ -194,6 +194,13 @@ def attack(
     plan: PlanOption,
     table: TableOption = None,
     threshold: Annotated[float, typer.Option(help="Whoever an intruder is surer of than this is exposed.")] = 0.5,
+    factor: Annotated[
+        float,
+        typer.Option(help="A person is exposed if a value below 5 % becomes more than this many times as likely."),
+    ] = 10.0,
+    width: Annotated[
+        float, typer.Option(help="Numbers in an interval of this share of the whole range are near each other.")
+    ] = 0.05,
     population: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A larger table of people that a journalist would search.")
     ] = None,
@@ -207,7 +214,7 @@ def attack(
     from sfumato import api
 
     with _asking(data, table, plan, engine, master, distinct_on_driver) as asked:
-        exposures = api.attack(**asked, threshold=threshold, population=population)
+        exposures = api.attack(**asked, threshold=threshold, factor=factor, width=width, population=population)
     notes = _notes(exposures)
     words = "\n".join(map(str, exposures)) or "No attack of this version applies to the table."
     if not as_json:

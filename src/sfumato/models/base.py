@@ -20,6 +20,11 @@ from sfumato.data.schema import Role, Schema
 from sfumato.errors import PolicyError, Problem
 from sfumato.parameters import Takes, about, check_parameters, parameters_of
 
+# What every requirement on the sensitive values of classes leaves open: the attack `minimality` plays it through.
+JOINED = (
+    " An attacker who knows the plan and all quasi-identifiers learns from the choice of classes: people with equal "
+    "quasi-identifiers and no class of their own probably share sensitive values."
+)
 CLAIMED = "claimed by the release itself"  # where a public input comes from that nobody else vouches for
 
 

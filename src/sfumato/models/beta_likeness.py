@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
-from sfumato.models.base import PrivacyModel, Verdict, as_number, plain_number
+from sfumato.models.base import JOINED, PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import NEAR, at_most, class_verdict
 from sfumato.models.judging.logarithms import logarithm_exceeds
 from sfumato.models.judging.shares import Shares, shares_of
@@ -77,7 +77,7 @@ class BetaLikeness(PrivacyModel):
     def limit(self) -> str:
         """An attack that it does not stop."""
         certain = " A value that is frequent in the release may be in every row of a class." * (self.kind == "basic")
-        return f"A class may rule values out: that somebody does not have one is learned.{certain}"
+        return f"A class may rule values out: that somebody does not have one is learned.{certain}{JOINED}"
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the largest gain of a value in each class."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
-from sfumato.models.base import PrivacyModel, Verdict, as_number, plain_number
+from sfumato.models.base import JOINED, PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import NEAR, class_verdict
 from sfumato.models.judging.logarithms import logarithm_exceeds
 from sfumato.models.judging.shares import shares_of
@@ -39,6 +39,7 @@ class DeltaDisclosure(PrivacyModel):
     limit: ClassVar[str] = (
         "The distribution in the whole release is taken as known to all: what it gives away, it gives away. And "
         "every class has to show every value, so that rare values make classes large."
+        f"{JOINED}"
     )
     judges_apart: ClassVar[bool] = True
 

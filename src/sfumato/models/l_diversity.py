@@ -17,7 +17,7 @@ from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError, PolicyError
-from sfumato.models.base import KNOWN, PrivacyModel, Verdict, as_number, known_columns, plain_number, quoted
+from sfumato.models.base import JOINED, KNOWN, PrivacyModel, Verdict, as_number, known_columns, plain_number, quoted
 from sfumato.models.judging.classes import (
     NEAR,
     Classes,
@@ -162,12 +162,13 @@ class LDiversity(PrivacyModel):
         """An attack that it does not stop."""
         alike = "Values may differ and yet mean much the same, such as two kinds of cancer"
         if self.kind == "distinct":
-            return f"{alike}; and nearly all of a class may have one value."
+            return f"{alike}; and nearly all of a class may have one value.{JOINED}"
         if self.kind == "recursive":
             return (
                 f"{alike}; and whoever can rule out {self.exact_l - 1} or more values for a person may learn the rest."
+                f"{JOINED}"
             )
-        return f"{alike}; and what is rare in the table may be frequent in a class."
+        return f"{alike}; and what is rare in the table may be frequent in a class.{JOINED}"
 
     def most_classes(self, release: Release) -> float:
         """Return how many classes can have l different values each, as every kind asks for at least."""

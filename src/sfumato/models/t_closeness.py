@@ -15,7 +15,17 @@ from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, Problem
-from sfumato.models.base import KNOWN, Policy, PrivacyModel, Verdict, as_number, known_columns, plain_number, quoted
+from sfumato.models.base import (
+    JOINED,
+    KNOWN,
+    Policy,
+    PrivacyModel,
+    Verdict,
+    as_number,
+    known_columns,
+    plain_number,
+    quoted,
+)
 from sfumato.models.judging.classes import (
     LARGEST,
     Counts,
@@ -89,6 +99,7 @@ class TCloseness(PrivacyModel):
     limit: ClassVar[str] = (
         "The distribution in the whole release is taken as known to all: what it gives away, it gives away. "
         "And a small distance can still make a rare value many times likelier for some people."
+        f"{JOINED}"
     )
     judges_apart: ClassVar[bool] = True
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.attacks import THRESHOLD, Exposure, attack_all
+from sfumato.attacks import FACTOR, THRESHOLD, WIDTH, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
 from sfumato.data.dataset import Dataset
 from sfumato.data.files import is_there
@@ -292,8 +292,8 @@ class Case:
             found["warnings"] = [*outcome.facts["warnings"], *lost]
         if ATTACK in parts:
             with self.clock.time(ATTACK):
-                outcome = replace(outcome, exposures=self._attack(seen, THRESHOLD, None, on_demand=False))
-            found["attacks"] = [exposure.as_dict() for exposure in outcome.exposures]
+                outcome = replace(outcome, exposures=self._attack(seen, None, on_demand=False))
+            found["attacks"] = [exposure.as_dict(private=True) for exposure in outcome.exposures]
             warnings = found.get("warnings", outcome.facts["warnings"])
             found["warnings"] = [*warnings, *warnings_of_attacks(outcome.exposures)]
         found["pending"] = [part for part in outcome.facts["pending"] if part not in parts]
@@ -400,15 +400,22 @@ class Case:
         return tuple(replace(found, notes=(*found.notes, *known.notes)) for found in self._measure(release, target))
 
     def attack(
-        self, seen: Seen, *, threshold: float = THRESHOLD, population: Path | None = None
+        self,
+        seen: Seen,
+        *,
+        threshold: float = THRESHOLD,
+        factor: float = FACTOR,
+        width: float = WIDTH,
+        population: Path | None = None,
     ) -> tuple[Exposure, ...]:
         """Return what an intruder gets out of a table, and out of the original where that is at hand.
 
         `population` is a larger table with the same quasi-identifiers, which a journalist would search.
         """
+        limits = {"threshold": threshold, "factor": factor, "width": width}
         refuse_unstated(seen.release)
         known = self._known(seen, compared=True)
-        found = self._attack(replace(seen.release, public=known.public), threshold, population, on_demand=True)
+        found = self._attack(replace(seen.release, public=known.public), population, on_demand=True, **limits)
         return tuple(replace(exposure, notes=(*exposure.notes, *known.notes)) for exposure in found)
 
     def _known(self, seen: Seen, *, judging: bool = False, compared: bool = False) -> Known:
@@ -448,7 +455,7 @@ class Case:
         )
 
     def _attack(
-        self, release: Release, threshold: float, population: Path | None, *, on_demand: bool
+        self, release: Release, population: Path | None, *, on_demand: bool, **limits: float
     ) -> tuple[Exposure, ...]:
         original = None
         if self.original.at_hand:
@@ -456,10 +463,10 @@ class Case:
         return attack_all(
             by_person(release),
             original,
-            threshold=threshold,
             population=crowd_at(population, self.plan),
             sampling=self.plan.sampling,
             required=self.plan.policy,
             on_demand=on_demand,
             progress=self.progress,
+            **limits,
         )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sfumato.report.exposed import largest_gain
 from sfumato.report.plots import AFTER, BEFORE, Number, Picture, Table, bar_chart
 from sfumato.report.reading import Facts, mapping, mappings, number, text
-from sfumato.report.wording import count, plural, share
+from sfumato.report.wording import count, figure, plural, share
 
 TITLE = "What an intruder gets"
 SIDES = (("before", BEFORE, "original"), ("after", AFTER, "release"), ("control", "is-guess", "a guess"))
@@ -67,6 +68,8 @@ def _card(entry: Facts) -> dict[str, Any]:
         "intruder": text(entry.get("intruder")),
         "threshold": share(entry.get("threshold")),
         "sampled": _sampled(mapping(entry.get("after"))),
+        "gain": _gain(mapping(entry.get("after"))),
+        "joined": _joined(mapping(entry.get("after"))),
         "lines": [
             {
                 "side": word.capitalize(),
@@ -78,6 +81,29 @@ def _card(entry: Facts) -> dict[str, Any]:
             if (finding := mapping(entry.get(key)))
         ],
     }
+
+
+def _gain(finding: Facts) -> str:
+    """Return whom a rare value exposes, and the largest gain of one with its name, which only this page shows."""
+    factor = number(mapping(finding.get("facts")).get("factor"))
+    if factor is None:
+        return ""
+    rule = (
+        f"A value below 5% of the table that is over {figure(factor)} times as likely in a class exposes people, too."
+    )
+    gain = largest_gain(finding, text(mapping(finding.get("private")).get("value")))
+    return f"{rule} Largest gain: {gain}." if gain else rule
+
+
+def _joined(finding: Facts) -> str:
+    """Return how many groups of equal people have no class of their own although they are large enough."""
+    facts = mapping(finding.get("facts"))
+    joined, people, seen = (number(facts.get(key)) for key in ("joined", "joined_people", "joined_looked_at"))
+    if joined is None:
+        return ""
+    groups = f"{count(joined)} of {plural(facts.get('groups'), 'group')} of equal people"
+    part = f" The attack looked at {count(seen)} of them and counts for all." if seen is not None else ""
+    return f"{groups} could form a class and have none: {plural(people, 'person', 'people')}.{part}"
 
 
 def _sampled(finding: Facts) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sfumato.report.masks import seen_through
 from sfumato.report.promises import bound
 from sfumato.report.reading import Facts, attacks, mapping, mappings, number, sequence, text
-from sfumato.report.wording import apart, count, listed, plural, share
+from sfumato.report.wording import apart, count, figure, listed, plural, share
 
 WITHIN = "within the promise"
 BEYOND = "no requirement of the plan speaks of this intruder"
@@ -35,11 +35,36 @@ def headline(facts: Facts) -> str:
         next((entry for entry in found if bool(_answering(facts, entry)) is answered), None)
         for answered in (True, False)
     )
-    sure = f"intruder can still be surer than {share(found[0].get('threshold'))}"
     if within is None:
-        return f"An {sure} {_about(found[0])}: {BEYOND}."
+        return f"An intruder can still {_learns(found[0])}: {BEYOND}."
     other = f"; one of whom no requirement speaks, {_about(beyond)}" if beyond is not None else ""
-    return f"Within the promise, an {sure} {_about(within)}{other}."
+    return f"Within the promise, an intruder can still {_learns(within)}{other}."
+
+
+def _learns(entry: Facts) -> str:
+    """Return what an attacker learns of how many people: confidence, or a rare value that is many times as likely."""
+    after = mapping(entry.get("after"))
+    facts = mapping(after.get("facts"))
+    exposed, by_gain = number(after.get("exposed")) or 0.0, number(facts.get("by_gain")) or 0.0
+    if not by_gain:
+        return f"be surer than {share(entry.get('threshold'))} {_about(entry)}"
+    gain = f"that a rare value is over {figure(facts.get('factor'))} times as likely as in the table"
+    if by_gain < exposed:
+        gain = f"a value with a confidence above {share(entry.get('threshold'))}, or {gain}"
+    return f"learn {_about(entry)} {gain}"
+
+
+def largest_gain(after: Facts, value: str = "") -> str:
+    """Return how common the rare value that gains most is in the table and in one class; nothing where none gains much.
+
+    >>> largest_gain({"facts": {"largest_gain": {"in_table": 0.005, "in_class": 0.44, "times": 88.0}}})
+    'one value: 0.50% in the table, 44% in one class, 88 times as likely'
+    """
+    gain = mapping(mapping(after.get("facts")).get("largest_gain"))
+    if not gain:
+        return ""
+    shares = f"{share(gain.get('in_table'))} in the table, {share(gain.get('in_class'))} in one class"
+    return f"{value or 'one value'}: {shares}, {count(round(number(gain.get('times')) or 0))} times as likely"
 
 
 def _about(entry: Facts) -> str:
@@ -55,6 +80,8 @@ def lines(facts: Facts) -> Iterator[tuple[str, str, str]]:
         if control:
             as_well = f", for {count(control.get('exposed'))}" if number(control.get("exposed")) else ""
             how += f" (a guess: {share(control.get('worst'))}{as_well})"
+        gain = largest_gain(after)
+        how += f"; {gain}" if gain else ""
         answering = [_bounded(each) for each in _answering(facts, entry)]
         reason = f"{WITHIN} of {listed(answering)}" if answering else BEYOND
         yield f"{count(after.get('exposed'))} of {count(after.get('people'))}", how, reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -18,7 +19,8 @@ from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.knowledge import PublicInputs
 from sfumato.data.people import by_person
 from sfumato.data.release import Release
-from sfumato.data.schema import ColumnSpec, Role, Schema
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.errors import PolicyError
 
 SCHEMA = Schema(
     {
@@ -91,7 +93,7 @@ def test_a_guess_is_the_most_common_value_and_the_gain_is_measured_from_it():
         ClassInference(column="ill").guess(release_of(rows)),
     )
     assert guess.worst == guess.mean == 5 / 8
-    assert found.facts == {"classes": 2, "certain": 2, "gain": 1 - 3 / 8}
+    assert found.facts == {"classes": 2, "certain": 2, "gain": 1 - 3 / 8, "factor": 10.0, "by_gain": 0}
     assert found.exposed == 8  # 5 of 6 is more than 5 of 8, too
 
 
@@ -181,3 +183,79 @@ def test_people_with_several_values_are_believed_to_have_each_as_often_as_their_
     assert found.facts["gain"] == 3 / 4 - 3 / 8
     assert found.mean == (3 / 4 + 1 / 2) / 2
     assert attack.guess(by_person(Release.from_table(table, schema))).worst == 3 / 8
+
+
+def gains_plainly(rows, base, factor):
+    """Return the rows of classes that make a rare value many times as likely, and the largest gain of one."""
+    exposed, gains = 0, []
+    for age in {age for age, _ in rows}:
+        members = [ill for other, ill in rows if other == age]
+        belief = dict.fromkeys(base, Fraction(0))
+        for ill in members:
+            below = [ill] if ill in base else BELOW[ill]
+            for value in below:
+                belief[value] += base[value] / sum(base[each] for each in below) / len(members)
+        found = [value for value in base if base[value] < Fraction(1, 20) and belief[value] > factor * base[value]]
+        gains += [(belief[value] - base[value], belief[value], base[value], value) for value in found]
+        exposed += len(members) * bool(found)
+    return exposed, max(gains, default=None)
+
+
+@pytest.mark.parametrize("masks", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_gains_of_rare_values_equal_a_plain_tally(masks, seed):
+    rng = random.Random(seed)
+    ills = [*["flu"] * 60, *["cold"] * 40, *["HIV"] * rng.randint(1, 4), *["gout"] * rng.randint(1, 4)]
+    rows = [(rng.choice("abcdefgh"), ill) for ill in ills]
+    rates = dict(Counter(ills)) if masks else None
+    if masks:
+        rows = [(age, rng.choice([ill, ill, "lung" if ill in BELOW["lung"] else "blood"])) for age, ill in rows]
+    base = {ill: Fraction(count, len(ills)) for ill, count in Counter(ills).items()}
+    factor = rng.choice([2, 3.5, 5, 10])
+    release = release_of(rows, rates)
+    attack = ClassInference(column="ill", threshold=0.999, factor=factor)
+
+    for table in (release, release.weighted()):
+        found = attack.on(table)
+        exposed, largest = gains_plainly(rows, base, Fraction(str(factor)))
+        assert (found.exposed, found.facts["by_gain"]) == (exposed, exposed)
+        if largest is None:
+            assert "largest_gain" not in found.facts
+        else:
+            gain = found.facts["largest_gain"]
+            assert (gain["in_class"], gain["in_table"]) == (pytest.approx(largest[1]), pytest.approx(largest[2]))
+            assert found.as_dict(private=True)["private"]["value"] in [
+                each for each in base if base[each] == largest[2]
+            ]
+            assert "private" not in found.as_dict()
+
+
+def test_of_people_with_several_values_a_rare_one_counts_too():
+    ids = [str(number) for number in range(40)]
+    schema = Schema({**SCHEMA.columns, "id": ColumnSpec(name="id", role=Role.IDENTIFIER)}, missing=("",), person="id")
+    table = pa.table(
+        {
+            "id": [*ids, "0"],
+            "age": [*["a"] * 3, *["b"] * 37, "a"],
+            "ill": [*["flu"] * 40, "HIV"],
+        }
+    )
+    found = ClassInference(column="ill", threshold=0.999).on(by_person(Release.from_table(table, schema)))
+
+    assert (found.exposed, found.facts["by_gain"]) == (3, 3)
+    assert found.facts["largest_gain"] == {"in_table": 1 / 40, "in_class": 1 / 3, "times": pytest.approx(40 / 3)}
+
+
+@pytest.mark.parametrize(("kind", "exposed"), [(Kind.CATEGORY, 105), (Kind.NUMBER, 0)])
+def test_gains_count_for_codes_and_not_for_amounts(kind, exposed):
+    columns = {"age": SCHEMA.columns["age"], "pay": ColumnSpec(name="pay", role=Role.SENSITIVE, kind=kind)}
+    table = pa.table({"age": [str(row % 21) for row in range(105)], "pay": [str(row) for row in range(105)]})
+    found = ClassInference(column="pay").on(Release.from_table(table, Schema(columns, missing=("",))))
+
+    assert (found.exposed, "largest_gain" in found.facts) == (exposed, exposed > 0)
+
+
+@pytest.mark.parametrize("factor", [1, 0, True, "ten", float("inf"), float("nan")])
+def test_a_factor_that_is_none_is_refused(factor):
+    with pytest.raises(PolicyError, match="factor of attacks"):
+        ClassInference(column="ill", factor=factor)

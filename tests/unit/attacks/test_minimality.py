@@ -1,120 +1,160 @@
-"""The minimality attack against its definition, and what a margin buys."""
+"""The minimality attack on classes against a plain search of all ways to deal the values of a class."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import itertools
+import math
+import random
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
-import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from sfumato.attacks import Asked, Minimality, minimality
-from sfumato.data.knowledge import Knowledge, PublicInputs
+from sfumato.attacks import Asked, Minimality, attack_all, minimality
 from sfumato.data.release import Release
-from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-from sfumato.errors import DataError
+from sfumato.models import BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
+from sfumato.models.base import describe
 
-SCHEMA = Schema(
-    {
-        "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-        "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
-    }
-)
+ROLES = {"ward": "quasi-identifier", "ill": "sensitive"}
+FREQUENCY = LDiversity(sensitive="ill", l=2, kind="frequency")
 
 
-def released(people, table, c=1, l=2, margin=None, models=None):
-    frame = pa.table(
-        {
-            "age": pa.array([str(age) for age, _ in people], pa.string()),
-            "symptoms": pa.array(["|".join(sorted(terms)) for _, terms in people], pa.string()),
-        }
-    )
-    asked = [{"model": "qs-diversity", "column": "symptoms", "c": str(c), "l": l}]
-    description = {"models": asked if models is None else models}
-    if margin is not None:
-        description["columns"] = {"age": {}, "symptoms": {"margin": margin}}
-    public = PublicInputs(Knowledge.from_rows(table, unlinked="linked"))
-    return replace(Release.from_table(frame, SCHEMA, description), public=public)
+def tables(rows, labels, *required):
+    """Return the original of pairs of ward and illness, and a release with a label for each ward."""
+    original = {"ward": [ward for ward, _ in rows], "ill": [ill for _, ill in rows]}
+    made = Release.of(original | {"ward": [labels.get(ward, ward) for ward, _ in rows]}, **ROLES)
+    return Release.of(original, **ROLES), replace(made, description={"models": [describe(each) for each in required]})
 
 
-def diverse(group, table, c, l):
-    belief = defaultdict(Fraction)
-    for terms in group:
-        labels = {label for label, known in table if terms <= set(known)}
-        for label in labels:
-            belief[label] += Fraction(1, len(labels))
-    falling = sorted(belief.values(), reverse=True)
-    return not falling or falling[0] <= c * sum(falling[l - 1 :])
+def attacked(rows, labels, *required, threshold=0.5):
+    original, release = tables(rows, labels, *required)
+    [attack] = Minimality.suited_to(release, Asked(original=original, threshold=threshold))
+    return attack.on(release)
 
 
-def at_the_edge(group, table, c, l):
-    """Whether one term more in some record, which some label would still explain, makes a group unsafe."""
-    for at, have in enumerate(group):
-        for term in {term for _, known in table if have <= set(known) for term in set(known) - have}:
-            if not diverse([have | {term} if place == at else each for place, each in enumerate(group)], table, c, l):
-                return True
-    return False
+def holds(model, dealt, everybody):
+    """Return whether one class with these values meets a requirement; `everybody` is the whole table."""
+    if isinstance(model, LDiversity):
+        return model.audit(Release.of({"ward": ["a"] * len(dealt), "ill": list(dealt)}, **ROLES)).satisfied
+    return near(model, Counter(dealt), Counter(everybody))
 
 
-tables = st.lists(
-    st.tuples(st.sampled_from("XYZU"), st.frozensets(st.sampled_from("abcd"), min_size=1)), min_size=1, max_size=5
-)
-crowds = st.lists(
-    st.tuples(st.integers(1, 3), st.frozensets(st.sampled_from("abcd"), max_size=3)), min_size=1, max_size=7
-)
+def near(model, dealt, everybody):
+    n, total = sum(dealt.values()), sum(everybody.values())
+    part = {value: Fraction(dealt[value], n) for value in everybody}
+    share = {value: Fraction(count, total) for value, count in everybody.items()}
+    if isinstance(model, TCloseness) and model.distance == "ordered":
+        steps = itertools.accumulate(part[value] - share[value] for value in sorted(share, key=float))
+        return sum(map(abs, steps)) / max(len(share) - 1, 1) <= model.exact_t
+    if isinstance(model, TCloseness):
+        return sum(max(part[value] - share[value], 0) for value in share) <= model.exact_t
+    if isinstance(model, BetaLikeness):
+        return all((part[value] - share[value]) / share[value] <= model.exact_beta for value in share)
+    return all(part[value] and abs(math.log(part[value] / share[value])) < model.exact_delta for value in share)
 
 
-@pytest.mark.slow
-@settings(max_examples=80, deadline=None)
-@given(tables, crowds, st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(3)]), st.integers(1, 3))
-def test_groups_that_could_show_more_are_those_that_a_term_more_leaves_safe(table, people, c, l):
-    groups = defaultdict(list)
-    for age, terms in people:
-        groups[age].append(terms)
-    edge = {age for age, group in groups.items() if at_the_edge(group, table, c, l)}
-
-    found = Minimality().on(released(people, table, c, l))
-
-    assert (found.facts["looked_at"], found.facts["at_the_edge"]) == (len(groups), len(edge))
-    assert found.exposed == sum(age not in edge for age, _ in people)
-    assert found.worst == float(len(edge) < len(groups))
+def dealt_plainly(values, n, model):
+    """Return the chance that n of the values break a requirement, and then that of each value for a person."""
+    ways = [[values[place] for place in places] for places in itertools.combinations(range(len(values)), n)]
+    broken = [way for way in ways if not holds(model, way, values)]
+    found = Counter(value for way in broken for value in way)
+    shares = {value: Fraction(found[value], n * len(broken)) if broken else Fraction(0) for value in set(values)}
+    return Fraction(len(broken), len(ways)), shares
 
 
-TABLE = [("flu", ["a", "b"]), ("cold", ["a"]), ("gout", ["b"])]
-PEOPLE = [
-    (1, frozenset("a")),
-    (2, frozenset("a")),
-    *((3, frozenset(term)) for term in "baa"),
-]  # 1 and 2 are at the edge
+MODELS = [
+    FREQUENCY,
+    LDiversity(sensitive="ill", l=3, kind="frequency"),
+    LDiversity(sensitive="ill", l=2),
+    LDiversity(sensitive="ill", l=3),
+    LDiversity(sensitive="ill", l=2, kind="entropy"),
+    LDiversity(sensitive="ill", l=2, kind="recursive", c=2),
+    TCloseness(sensitive="ill", t=0.4),
+    TCloseness(sensitive="ill", t=0.2, distance="ordered"),
+    BetaLikeness(sensitive="ill", beta=1),
+    DeltaDisclosure(sensitive="ill", delta=1),
+]
 
 
-@pytest.mark.parametrize(("margin", "sure"), [(0.0, 1.0), (0.2, 1 - 0.2 * 2 / 0.8 / 1), (0.5, 0.0)])
-def test_a_margin_makes_the_intruder_less_sure(margin, sure):
-    found = Minimality().on(released(PEOPLE, TABLE, 2, margin=margin))
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: " ".join(map(str, describe(model).values())))
+@pytest.mark.parametrize("seed", range(3))
+def test_beliefs_equal_a_plain_search_of_all_ways_to_deal(model, seed):
+    rng = random.Random(seed)
+    rows = [(ward, rng.choice("1123")) for ward, n in (("q1", 3), ("q2", 4)) for _ in range(n)]
+    values, found = [ill for _, ill in rows], attacked(rows, {"q1": "*", "q2": "*"}, model)
+    breaks = {n: dealt_plainly(values, n, model) for n in (3, 4)}
+    worst, exposed = 0.0, 0
+    for n in (3, 4):
+        (p, if_broken), (q, _) = breaks[n], breaks[7 - n]  # q: the other group needs company
+        if p == 0:
+            continue
+        r = p / (p + (1 - p) * q)
+        share = {value: Fraction(count, 7) for value, count in Counter(values).items()}
+        otherwise = {value: (share[value] - p * if_broken[value]) / (1 - p) if p < 1 else 0 for value in share}
+        belief = {value: r * if_broken[value] + (1 - r) * otherwise[value] for value in share}
+        worst = max(worst, *map(float, belief.values()))
+        exposed += n * any(belief[value] > max(Fraction(1, 2), share[value]) for value in share)
+    least = math.ceil(model.exact_l) if isinstance(model, LDiversity) else 2
+    assert least <= 3
+    assert found.worst == pytest.approx(worst, abs=1e-9)
+    assert found.exposed == exposed
 
-    assert found.facts["at_the_edge"] == 2
-    assert found.worst == pytest.approx(sure)
-    assert found.exposed == (3 if sure > 0.5 else 0)
-    assert found.mean == pytest.approx(sure * 3 / 5)
+
+HIV = [*[("q1", "HIV")] * 2, *[("q2", ill) for ill in "abcde"]]
 
 
-def test_some_groups_are_looked_at_where_there_are_many(monkeypatch):
-    monkeypatch.setattr(minimality, "TRIED", 2)
-
-    found = Minimality().on(released(PEOPLE * 3, TABLE, 2))
-
-    assert 0 < found.facts["looked_at"] < found.facts["groups"] == 3
-    assert found.people == 15
+def test_a_pair_that_alone_could_break_the_requirement_is_certain():
+    found = attacked(HIV, {"q1": "*", "q2": "*"}, FREQUENCY)
+    assert (found.people, found.exposed, found.worst) == (7, 2, 1.0)
+    assert found.facts == {"groups": 2, "joined": 2, "joined_people": 7}
 
 
-def test_it_is_about_releases_that_say_what_was_required():
-    assert Minimality.on_demand
-    assert list(Minimality.suited_to(released(PEOPLE, TABLE), Asked()))
-    bare = released(PEOPLE, TABLE, models=[])
-    assert not list(Minimality.suited_to(bare, Asked()))
-    assert Minimality().on(bare).exposed == 0
-    with pytest.raises(DataError, match="without knowledge"):
-        Minimality().on(replace(bare, public=PublicInputs()))
+def test_who_has_a_class_of_their_own_or_is_too_few_for_one_tells_nothing():
+    assert attacked(HIV, {}, FREQUENCY).worst == 0
+    assert attacked(HIV, {"q1": "*", "q2": "*"}, FREQUENCY, KAnonymity(k=6)).facts["joined"] == 0
+    nobody_else = attacked(HIV, {"q1": "{q1|q0}"}, FREQUENCY)  # another label, and still nobody else in the class
+    assert (nobody_else.exposed, nobody_else.worst) == (0, 0.0)
+
+
+FAR = [(f"w{ward}", str((ward + place) % 4)) for ward in range(20) for place in range(24)]
+
+
+def with_singles(n):
+    """Return pairs with the same illness, each with two single people in a class, and their labels."""
+    rows = [
+        (f"{part}{ward}", ill) for ward in range(n) for part, ill in (("a", "x"), ("a", "x"), ("b", "y"), ("c", "z"))
+    ]
+    return rows, {f"{part}{ward}": f"{{a{ward}|b{ward}|c{ward}}}" for ward in range(n) for part in "abc"}
+
+
+def test_groups_that_are_joined_without_need_make_the_attacker_doubt():
+    rows, labels = with_singles(1)
+    joined = {f"w{ward}": f"{{w{ward // 2 * 2}|w{ward // 2 * 2 + 1}}}" for ward in range(20)}
+
+    assert attacked(rows + FAR, labels, FREQUENCY).worst == 1.0  # of all others none was joined
+    assert attacked(rows + FAR, labels | joined, FREQUENCY).worst < 0.7
+
+
+@pytest.mark.parametrize(("limit", "value"), [("WORK", 200 * 30), ("DEALT", 3_000)])
+def test_many_groups_are_looked_at_in_part(monkeypatch, limit, value):
+    rows, labels = with_singles(40)
+    whole = attacked(rows + FAR, labels, FREQUENCY)
+    monkeypatch.setattr(minimality, limit, value)
+    part = attacked(rows + FAR, labels, FREQUENCY)
+
+    assert part.facts["joined_looked_at"] < whole.facts["joined_people"] == 80
+    assert part.exposed == whole.exposed == 80
+
+
+def test_it_runs_by_itself_where_the_original_is_at_hand_and_says_so_where_not():
+    original, release = tables(HIV, {"q1": "*", "q2": "*"}, FREQUENCY)
+    [found] = [each for each in attack_all(release, original, on_demand=False) if each.attack == "minimality"]
+
+    assert (found.before.exposed, found.after.exposed, found.control.exposed) == (0, 2, 0)
+    assert any("minimality was not tried" in note for each in attack_all(release) for note in each.notes)
+    assert not list(Minimality.suited_to(replace(release, description={}), Asked(original=original)))
+
+
+def test_every_model_of_the_values_of_a_class_names_this_limit():
+    assert all("no class of their own probably share" in model.limit for model in MODELS)

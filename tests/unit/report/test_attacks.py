@@ -41,3 +41,23 @@ def test_a_sample_is_said_to_be_one():
     assert "Worked out for 200 of 1,000 people" in render({"attacks": [entry]})
     finding["facts"]["looked_at"] = 1000
     assert attacks.content({"attacks": [entry]})["cards"][0]["sampled"] == ""
+
+
+def test_the_page_names_the_rare_value_that_gains_most():
+    facts = {"factor": 10.0, "by_gain": 9, "largest_gain": {"in_table": 0.005, "in_class": 0.444, "times": 88.0}}
+    finding = {"people": 990, "exposed": 9, "worst": 0.444, "mean": None, "facts": facts, "private": {"value": "HIV"}}
+    [card] = attacks.content({"attacks": [{"title": "Look", "intruder": "Looks.", "after": finding}]})["cards"]
+
+    assert "over 10 times as likely" in card["gain"]
+    assert card["gain"].endswith("Largest gain: HIV: 0.50% in the table, 44.4% in one class, 88 times as likely.")
+
+
+def test_the_page_counts_groups_without_a_class_of_their_own():
+    facts = {"groups": 236, "joined": 47, "joined_people": 139, "joined_looked_at": 60}
+    finding = {"people": 4000, "exposed": 120, "worst": 0.9, "mean": None, "facts": facts}
+    [card] = attacks.content({"attacks": [{"title": "Look", "intruder": "Looks.", "after": finding}]})["cards"]
+
+    assert card["joined"] == (
+        "47 of 236 groups of equal people could form a class and have none: 139 people. "
+        "The attack looked at 60 of them and counts for all."
+    )

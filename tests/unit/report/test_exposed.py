@@ -102,3 +102,18 @@ def test_an_attack_of_an_earlier_version_is_answered_as_its_class_says():
     del old["answered_by"], old["about"]
 
     assert exposed.headline(held(old)).startswith("Within the promise")
+
+
+def test_a_rare_value_that_gains_much_is_told_without_its_name():
+    finding = {"people": 990, "exposed": 9, "worst": 0.444, "private": {"value": "HIV"}}
+    finding["facts"] = {"by_gain": 9, "factor": 10.0}
+    finding["facts"]["largest_gain"] = {"in_table": 0.005, "in_class": 0.444, "times": 88.0}
+    facts = held(attack(9) | {"after": finding})
+    [(_, how, _)] = exposed.lines(facts)
+
+    assert how.endswith("one value: 0.50% in the table, 44.4% in one class, 88 times as likely")
+    learned = "learn about 9 of 990 people that a rare value is over 10 times as likely as in the table"
+    assert learned in exposed.headline(facts)
+    assert "HIV" not in how + exposed.headline(facts)
+    finding["facts"]["by_gain"] = 5  # some are exposed by confidence
+    assert "a value with a confidence above 50%, or that a rare value is over 10" in exposed.headline(facts)

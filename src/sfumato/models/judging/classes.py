@@ -310,7 +310,11 @@ def total_in(release: Release, column: ReleasedColumn, counts: Counts, rank: Int
 
 def read_label(label: str, kind: Kind) -> Decimal | str:
     """Return a number to its last digit, or the text itself where it is none."""
-    if kind is not Kind.NUMBER or math.isnan(as_number(label)):
+    if kind is not Kind.NUMBER:
+        return label
+    if label.isascii() and label.isdigit() and len(label) < 16:  # most numbers: no need to look twice
+        return Decimal(label)
+    if math.isnan(as_number(label)):
         return label
     return exact_number(label)
 

@@ -66,7 +66,7 @@ def covered_people(release: Release, name: str, model: PrivacyModel) -> Covered:
             raise DataError(
                 f"{model.name} cannot judge column {column.name!r}, which holds sets.\nGive it another role."
             )
-        covers.append(_covers(column, values))
+        covers.append(covers_values(column, values))
         label_of.append(checked_codes(column, release.n_rows)[some_row])
     people = np.zeros(some_row.size, dtype=np.int64)
     covered_by = np.zeros(distinct.weight.size, dtype=np.int64)
@@ -116,7 +116,7 @@ def _whom(
             waiting.append((some, inside[cover[label][own]], depth + 1))
 
 
-def _covers(column: ReleasedColumn, values: CodedColumn) -> NDArray[np.bool_]:
+def covers_values(column: ReleasedColumn, values: CodedColumn) -> NDArray[np.bool_]:
     """Return which values of the population each label covers, shape (labels, values)."""
     covers = np.zeros((len(column.labels), len(values.labels)), dtype=np.bool_)
     code_of: dict[Any, list[int]] = {}
