@@ -621,6 +621,9 @@ def buffer_size(tables: Tables) -> Finding:
 def permutation(tables: Tables) -> Finding:
     rows = _of(tables, "Figure 7", "WV")
     by = {p: {row["method"]: row for row in rows if row["p"] == p} for p in different(rows, "p")}
+    by = {p: of for p, of in by.items() if all(row["sym-KL of pairs"] is not None for row in of.values())}
+    if not by:
+        return Finding(NOT, "No p was measured for all methods.", "permutation found no groups, or no pair was left.")
     pairs = {p: {m: row["sym-KL of pairs"] for m, row in of.items()} for p, of in by.items()}
     items = {p: {m: row["sym-KL of items"] for m, row in of.items()} for p, of in by.items()}
     took = {p: {m: row["CPU s"] for m, row in of.items()} for p, of in by.items()}

@@ -202,6 +202,20 @@ def test_a_table_without_rules_has_no_say_about_rules(benchmarks):
     assert benchmarks.sets.few_rules_of_others(kept_rules(benchmarks, 0)).verdict == "agrees"
 
 
+@pytest.mark.parametrize(
+    ("pairs", "verdict"), [(0.9, "agrees in part"), (0.1, "does not agree"), (None, "does not agree")]
+)
+def test_permutation_is_compared_at_every_p_that_it_can_do(benchmarks, pairs, verdict):
+    figures = benchmarks.figures.Figures()
+    columns = ("data", "method", "p", "sym-KL of items", "sym-KL of pairs", "CPU s", "safe")
+    table = figures.table("Figure 7: against permutation", *columns)
+    for method in ("best", "best, distribution", "mine", "dist"):
+        table.row("WV", method, 4, 0.1, 0.5, 1.0, "yes")
+    table.row("WV", "permutation", 4, 0.0, pairs, 2.0, "no")
+
+    assert benchmarks.sets.permutation(figures.tables).verdict == verdict
+
+
 def test_the_pages_name_a_cause_wherever_a_claim_does_not_hold_in_full(benchmarks):
     for paper in benchmarks.papers.PAPERS:
         text = (ROOT / "docs" / "papers" / f"{paper.key}.md").read_text(encoding="utf-8")
