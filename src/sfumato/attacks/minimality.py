@@ -115,7 +115,8 @@ class Minimality(AttackOfColumn):
     @classmethod
     def lacks(cls, release: Release, asked: Asked) -> str:
         """Return what it takes to know people's quasi-identifiers, where a requirement of classes is said."""
-        suited = any(len(tuple(_required(release, name, only=LDiversity))) for name in release.columns)
+        required = (model for name in release.columns for model in _required(release, name))
+        suited = any(not isinstance(model, KAnonymity) for model in required)
         return "the original" if asked.original is None and suited else ""
 
     def on(self, table: Release) -> Finding:
@@ -176,13 +177,13 @@ class Minimality(AttackOfColumn):
         return Finding(people=table.total, exposed=min(exposed, table.total), worst=min(worst, 1.0), facts=facts)
 
 
-def _required(release: Release, column: str, only: type[PrivacyModel] = PrivacyModel) -> Iterator[PrivacyModel]:
+def _required(release: Release, column: str) -> Iterator[PrivacyModel]:
     """Yield what a release says was required of its classes: how large they are, and their values of a column."""
     for said in release.description.get("models", ()):
         if not isinstance(said, Mapping) or said.get("model") not in MODELS or said.get("sensitive", column) != column:
             continue
         model = MODELS[said["model"]](**{key: value for key, value in said.items() if key != "model"})
-        if isinstance(model, only) and not (isinstance(model, TCloseness) and model.distance == "hierarchical"):
+        if not (isinstance(model, TCloseness) and model.distance == "hierarchical"):
             yield model
 
 
@@ -264,7 +265,10 @@ def _covers(shown: ReleasedColumn, known: ReleasedColumn) -> NDArray[np.bool_]:
         dates=known.kind is Kind.DATE,
     )
     place = {label: number for number, label in enumerate(leaves)}
-    at = [len(leaves) if code == known.missing else place[label] for code, label in enumerate(known.labels)]
+    at = [
+        len(leaves) if code == known.missing else place.get(label, len(leaves))
+        for code, label in enumerate(known.labels)
+    ]
     return covers_values(shown, column)[:, at]
 
 
