@@ -133,5 +133,8 @@ def plan_for(job: Job, folder: Path) -> sf.Plan:
 
 
 def may_publish(job: Job) -> bool:
-    """Whether an anonymizer promises what is required, and leaves something to judge: not all that are compared do."""
-    return job.anonymizer not in ("permutation", "drop-sensitive")
+    """Whether an anonymizer promises what is required, and leaves something to judge: not all that are compared do.
+
+    `apriori-anonymization` suppresses all items where types of items are generalized as a whole without a hierarchy.
+    """
+    return job.anonymizer not in ("permutation", "drop-sensitive", "apriori-anonymization")

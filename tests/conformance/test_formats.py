@@ -45,15 +45,17 @@ def test_an_audit_of_a_run_of_0_1_gives_the_verdicts_of_then(family, kept, part)
         }
 
 
+BY_DOMAIN = ("ncp", "query-error", "kl-divergence", "distortion")  # measured over the whole domain since
+
+
 @pytest.mark.slow
 @alone
 def test_measurements_of_a_run_of_0_1_are_those_of_then(family, kept):
     found = told("measure", kept / "run", "--plan", kept / "plan.toml")["measurements"]
     values = {measurement["name"]: measurement["value"] for measurement in found}
 
-    assert {name: values[name] for name in answered(family)["measure"]} == {
-        name: near(value) for name, value in answered(family)["measure"].items()
-    }
+    then = {name: value for name, value in answered(family)["measure"].items() if name not in BY_DOMAIN}
+    assert {name: values[name] for name in then} == {name: near(value) for name, value in then.items()}
 
 
 @pytest.mark.slow

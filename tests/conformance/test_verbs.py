@@ -179,7 +179,8 @@ def test_an_attack_that_takes_the_original_is_not_left_out_in_silence(made):
     names = {exposure.attack for exposure in found}
     assert "printed-figures" not in names
     assert {exposure.attack for exposure in sf.attack(case.ways["run folder"], case.plan)} == names | {
-        "printed-figures"
+        "printed-figures",
+        "minimality",
     }
     assert all(any(note.startswith("printed-figures was not tried") for note in each.notes) for each in found)
 

@@ -269,7 +269,7 @@ def test_cuts_and_removal_in_one_step(folder):
 def test_one_step_needs_something_to_cut(folder):
     changed(folder, "[knowledge]", "[anonymizers.term-suppression]\njoint = true\n[knowledge]")
     with pytest.raises(PlanError, match="mondrian splits before it"):
-        changed(folder, '[[require]]\nmodel = "k-anonymity"\nk = 4\n', "")
+        changed(folder, '[[require]]\nmodel = "k-anonymity"\nk = 4\n', "").searchable()
 
 
 YES_NO = ("Coughing", "vomiting", "Headache", "Sore Throat")

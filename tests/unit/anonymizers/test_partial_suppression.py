@@ -90,7 +90,7 @@ def test_every_release_is_safe_and_a_record_wise_subset(variant, baskets, rho, e
         return
     release, verdict = suppressed(baskets, "bdg", rho, empty=empty, **VARIANTS[variant])
 
-    assert verdict.satisfied, str(verdict)
+    assert verdict.satisfied or verdict.nothing_to_judge, str(verdict)
     assert all(after <= before for after, before in zip(sets_in(release), baskets, strict=True))
 
 
