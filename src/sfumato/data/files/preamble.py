@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Sequence
 
+from sfumato.data.contents import personal_values
 from sfumato.data.files.source import Source
 from sfumato.data.files.spelling import is_value, looks_like_a_record
 from sfumato.errors import DataError
@@ -17,11 +18,14 @@ def lines_above(records: Sequence[Sequence[str]], merged: Container[int] = ()) -
 
     The names are the first record that fills all cells, each with another text and none with a number or a date. The
     records above leave half of the cells empty, or have a number or a date, or cells that were `merged`. Names that
-    lack the one of a column are no title: what follows them is a person's record, and no names.
+    lack the one of a column are no title: what follows them is a person's record, and no names. Nor is a record that
+    holds the name of a person or a contact.
 
     >>> people = [["age", "sex", "city"], ["34", "m", "Rome"], ["35", "f", "Bonn"]]
     >>> lines_above([["Export"], ["As of", "1.2.2024"], *people]), lines_above(people)
     (2, 0)
+    >>> lines_above([["Patient", "", ""], ["Anna Rossi", "Rome", "x"], ["Eve Meier", "Bonn", "y"]])
+    0
     >>> lines_above([["sex", "city"], ["Ann", "m", "Rome"], ["Eve", "f", "Bonn"]])  # as R writes names of rows
     0
     """
@@ -42,7 +46,8 @@ def lines_above(records: Sequence[Sequence[str]], merged: Container[int] = ()) -
             below = [each for each in records[number + 1 :] if len(each) == usual]
             named = len(filled) == needed == len(set(filled)) and all(map(str.strip, record[:needed]))
             sure = above > lacks_one and named and needed > 1 and below and number not in merged
-            return number if sure and not any(map(is_value, filled)) and not looks_like_a_record(filled, below) else 0
+            a_record = any(map(is_value, filled)) or looks_like_a_record(filled, below) or personal_values(filled)
+            return number if sure and not a_record else 0
     return 0
 
 
