@@ -76,7 +76,7 @@ def test_attack_and_audit_follow_the_definition(table, people, c, l, weights):
     for age, terms in people:
         found = labels_of(terms, table) if terms else {label for label, _ in table}
         linked[age] += bool(found)
-        weight = {label: prod(often.get((label, term), Fraction(1)) for term in terms) for label in found}
+        weight = {label: prod((often.get((label, term), 1) for term in terms), start=Fraction(1)) for label in found}
         for label in found:
             belief[age][label] += weight[label] / sum(weight.values())
     sure = {age: max(own.values()) / linked[age] for age, own in belief.items()}
