@@ -272,6 +272,27 @@ def tracked():
     return [ROOT / name for name in found.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
+def test_no_file_installs_sfumato_by_its_name():
+    """The name on the public index is not ours: `.`, a file or a git address says which sfumato is meant."""
+    by_name = re.compile(
+        rb"\b(?:pip3?|pipx|uv|poetry)\s+(?:\w+\s+)?(?:install|add)\s+(?:[^`;&|#\n]*?\s)??['\"]?"
+        rb"sfumato(?:\[[\w, -]*\])?+(?![\w/\\-]|\.\w|\s*@)"
+    )
+    command = b"pip install "
+    for named in (b"sfumato", b"sfumato.", b"-q 'sfumato[excel]'", b'"sfumato>=1"', b"numpy sfumato"):
+        assert by_name.search(command + named), named
+    for told in (
+        b".",
+        b"'.[excel]'",
+        b"dist/sfumato-1-py3-none-any.whl",
+        b"sfumato-1.whl",
+        b"'sfumato @ git+https://x'",
+    ):
+        assert not by_name.search(command + told), told
+
+    assert [path.relative_to(ROOT).as_posix() for path in tracked() if by_name.search(path.read_bytes())] == []
+
+
 def test_nothing_is_left_to_be_done_and_no_machine_is_named():
     said = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b|/ho" r"me/\w|/wo" r"rk/\w|/ro" r"ot/\w")
     found = []
