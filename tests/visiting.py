@@ -13,7 +13,7 @@ from browsing import BROWSER
 from house import ROOT
 from websites import PLAN
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'sfumato[dev]'")
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install '.[dev]'")
 expect = sync_api.expect
 
 expect.set_options(timeout=60_000)  # a busy machine must not fail a test

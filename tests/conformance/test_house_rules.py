@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import sys
 from functools import cache
 
 import pytest
@@ -12,7 +13,9 @@ import pytest
 from house import FILES, PROJECT, ROOT, layers, parsed, rooms
 from sfumato.anonymizers import ANONYMIZERS
 from sfumato.attacks import ATTACKS
+from sfumato.data.files.source import needed
 from sfumato.engines import ENGINES
+from sfumato.errors import DataError
 from sfumato.metrics import METRICS
 from sfumato.models import PRIVACY_MODELS
 
@@ -270,6 +273,46 @@ def tracked():
     if found.returncode != 0:
         pytest.skip("not a git checkout")
     return [ROOT / name for name in found.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_no_file_installs_sfumato_by_its_name():
+    """The name on the public index is not ours: `.`, a file or a git address says which sfumato is meant."""
+    by_name = re.compile(
+        rb"\b(?:pip3?|pipx|uv|poetry)\s+(?:\w+\s+)?(?:install|add)\s+(?:[^`;&|#\n]*?\s)??['\"]?"
+        rb"sfumato(?:\[[\w, -]*\])?+(?![\w/-]|\.\w|\s*@)"
+    )
+    command = b"pip install "
+    for named in (b"sfumato", b"sfumato.", rb"sfumato\n", b"-q 'sfumato[excel]'", b'"sfumato>=1"', b"numpy sfumato"):
+        assert by_name.search(command + named), named
+    for told in (
+        b".",
+        b"'.[excel]'",
+        b"dist/sfumato-1-py3-none-any.whl",
+        b"sfumato-1.whl",
+        b"'sfumato @ git+https://x'",
+    ):
+        assert not by_name.search(command + told), told
+
+    assert [path.relative_to(ROOT).as_posix() for path in tracked() if by_name.search(path.read_bytes())] == []
+
+
+def test_a_missing_library_is_named_as_the_project_names_it(monkeypatch):
+    """The error makes the name of what to install from the name of the module: one that is wrong could be anyone's."""
+    extras = {
+        re.match(r"[\w-]+", each)[0] for of in PROJECT["project"]["optional-dependencies"].values() for each in of
+    }
+    modules = {
+        module
+        for path in FILES
+        for module in re.findall(r"""(?<!\.)\bneeded\("([\w.]+)", """, path.read_text(encoding="utf-8"))
+    }
+
+    assert "duckdb" in modules
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(DataError) as error:
+            needed(module, ROOT / "table")
+        assert re.search(r"pip install ([\w-]+)\.$", str(error.value))[1] in extras
 
 
 def test_nothing_is_left_to_be_done_and_no_machine_is_named():

@@ -16,7 +16,7 @@ from sfumato.data.files import Source, read_columns, read_digested, read_table, 
 from sfumato.data.files.databases import reading
 from sfumato.errors import DataError, OutputError, Unsatisfiable
 
-duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'sfumato[databases]'")
+duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: pip install '.[databases]'")
 
 PLAN = """
 [source]
@@ -192,7 +192,7 @@ def test_a_file_that_somebody_writes_is_refused(folder):
 def test_who_has_no_duckdb_is_told_how_to_get_it(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
 
-    with pytest.raises(DataError, match=r"pip install 'sfumato\[databases\]'"):
+    with pytest.raises(DataError, match=r"pip install duckdb\."):
         run(folder)
 
 

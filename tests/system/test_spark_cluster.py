@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.posix,
     pytest.mark.skipif(JAVA is None, reason="Spark needs Java, which is not here: install openjdk-17-jre-headless"),
     pytest.mark.skipif(
-        importlib.util.find_spec("pyspark") is None, reason="pyspark is not here: pip install 'sfumato[spark]'"
+        importlib.util.find_spec("pyspark") is None, reason="pyspark is not here: pip install '.[spark]'"
     ),
 ]
 SETTINGS = "--conf spark.executor.memory=1g --conf spark.driver.memory=1g --conf spark.driver.host=127.0.0.1"

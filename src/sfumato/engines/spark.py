@@ -158,13 +158,13 @@ def _pyspark() -> Any:
         importlib.import_module("pyspark.sql")
     except ImportError:
         raise InputError(
-            "--engine spark was asked for, but pyspark is not installed.\nInstall it: pip install 'sfumato[spark]'."
+            "--engine spark was asked for, but pyspark is not installed.\nInstall it: pip install pyspark."
         ) from None
     version = tuple(int(number) for number in re.findall(r"\d+", found.__version__)[:2])
     if version < NEWEST_NEEDED:
         raise InputError(
             f"--engine spark was asked for, but pyspark is {found.__version__}.\n"
-            f"Version {'.'.join(map(str, NEWEST_NEEDED))} or newer is needed: pip install 'sfumato[spark]'."
+            f"Version {'.'.join(map(str, NEWEST_NEEDED))} or newer is needed: pip install --upgrade pyspark."
         )
     return found
 

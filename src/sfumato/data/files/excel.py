@@ -20,7 +20,6 @@ from sfumato.data.files.spelling import Spelling, first_cells
 from sfumato.data.hierarchy import some
 from sfumato.errors import DataError, did_you_mean
 
-EXTRA = "excel"
 _MIDNIGHT = datetime.time()
 # What damaged bytes lead to, of a packed file or of what is in it.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError)
@@ -90,7 +89,7 @@ class _Sheet:
     """The lines of the one sheet that is meant."""
 
     def __init__(self, source: Source) -> None:
-        calamine = needed("python_calamine", EXTRA, source.path)
+        calamine = needed("python_calamine", source.path)
         self.source, self.path = source, source.path
         try:
             self._refuse_what_may_show_otherwise()
@@ -182,7 +181,7 @@ class _Sheet:
 
 def used_sheets(source: Source) -> list[str]:
     """Return the names of the sheets with content, hidden ones among them."""
-    with needed("python_calamine", EXTRA, source.path).load_workbook(str(source.path)) as book:
+    with needed("python_calamine", source.path).load_workbook(str(source.path)) as book:
         return [name for name in book.sheet_names if _has_content(book, name)]
 
 

@@ -15,9 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.data.dataset import CodedSets
-from sfumato.data.files.excel import EXTRA as EXCEL
 from sfumato.data.files.source import needed
-from sfumato.data.files.stat import EXTRA as STAT
 from sfumato.data.hierarchy import some
 from sfumato.data.release import Release
 from sfumato.errors import DataError
@@ -36,7 +34,7 @@ _NAME = {
 
 def write_excel(release: Release, path: Path, missing: str) -> Iterator[int]:
     """Write a workbook with one sheet, and yield the rows of each part; text is never taken for a formula."""
-    xlsxwriter = needed("xlsxwriter", EXCEL, path)
+    xlsxwriter = needed("xlsxwriter", path)
     if release.n_rows > _MOST_ROWS or len(release.order) > _MOST_COLUMNS:
         raise DataError(
             f"The release has {release.n_rows:,} rows and {len(release.order):,} columns, more than a sheet holds.\n"
@@ -81,7 +79,7 @@ def write_stat(release: Release, path: Path, form: str, missing: str) -> Iterato
 
     Columns have the variable labels that they had in the source.
     """
-    pyreadstat, polars = needed("pyreadstat", STAT, path), needed("polars", STAT, path)
+    pyreadstat, polars = needed("pyreadstat", path), needed("polars", path)
     if odd := [name for name in release.order if not _NAME[form].fullmatch(name)]:
         raise DataError(
             f"The release has columns whose names {'Stata' if form == 'stata' else 'SPSS'} cannot have: {some(odd)}.\n"

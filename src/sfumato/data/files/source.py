@@ -222,13 +222,14 @@ def without_rows(path: Path, what: str = "columns") -> DataError:
     return DataError(f"{path} has {what} but no rows.\nNothing can be published from it.")
 
 
-def needed(module: str, extra: str, path: Path) -> Any:
+def needed(module: str, path: Path) -> Any:
     """Return a library that not everybody has, or raise with how to get it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError:
+        library = module.partition(".")[0].replace("_", "-")  # the name that pip knows
         raise DataError(
-            f"{path} needs a library that is not installed, {module}.\nInstall it: pip install 'sfumato[{extra}]'."
+            f"{path} needs a library that is not installed, {library}.\nInstall it: pip install {library}."
         ) from None
     except (ImportError, OSError) as error:
         raise DataError(

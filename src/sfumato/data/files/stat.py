@@ -25,7 +25,6 @@ from sfumato.data.files.source import Format, Found, Reading, Source, checked_na
 from sfumato.data.files.stat_apart import DAMAGED, NO_MEMORY, PORTABLE
 from sfumato.errors import DataError
 
-EXTRA = "stat"
 STAT_FORMATS = ("stata", "spss", "sas")
 MOST_PACKED = 1_100  # rows in a byte of a packed file, when all of them are the same: what deflate can do
 _DATA_SET = "read_sas7bdat"  # whose value labels lie in a catalog beside it
@@ -150,7 +149,7 @@ def _checked_catalog(catalog: Path, source: Source) -> Path:
 
 def _answered(request: Mapping[str, Any], source: Source, form: Format) -> tuple[Mapping[str, Any], pa.Table | None]:
     """Return what another process reads, or raise: it is gone where bytes are damaged, or says so."""
-    needed("pyreadstat", EXTRA, source.path)
+    needed("pyreadstat", source.path)
     question = json.dumps(request).encode() + b"\n"
     code, about, table = 0, None, None
     while about is None and code not in (DAMAGED, NO_MEMORY) and (child := _one_that_waits()):

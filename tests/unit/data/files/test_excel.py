@@ -174,7 +174,7 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(tmp_path, 
         raise ModuleNotFoundError(name)
 
     monkeypatch.setattr(sources.importlib, "import_module", nowhere)
-    assert "pip install 'sfumato[excel]'" in refusal(source)
+    assert "pip install python-calamine." in refusal(source)
 
 
 def test_a_workbook_whose_contents_are_wrongly_listed_is_refused(tmp_path):

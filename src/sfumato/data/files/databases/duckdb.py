@@ -22,7 +22,6 @@ from sfumato.data.files.databases.base import (
 )
 from sfumato.data.files.databases.cells import bytes_in, is_plain, storable
 from sfumato.data.files.databases.failures import IN_USE, NOT_A_DATABASE, each_of, telling
-from sfumato.data.files.databases.postgresql import EXTRA
 from sfumato.data.files.source import needed
 from sfumato.data.kinds import is_list
 
@@ -85,7 +84,7 @@ class DuckdbSession(TypedSession):
     transactional: ClassVar[bool] = True
 
     def __init__(self, path: Path) -> None:
-        driver = needed("duckdb", EXTRA, path)
+        driver = needed("duckdb", path)
         with telling_state():
             self._connection = driver.connect(str(path.resolve()), read_only=True, config=CLOSED)
         try:

@@ -14,7 +14,6 @@ from typing import Any
 from sfumato.data.files.databases.base import Refused, quoted
 from sfumato.data.files.databases.duckdb import CLOSED, DuckdbSession, telling_state
 from sfumato.data.files.databases.failures import IN_USE, NOT_COPIED
-from sfumato.data.files.databases.postgresql import EXTRA
 from sfumato.data.files.source import needed
 from sfumato.disk import scratch_folder, swap_files, unwritable
 
@@ -43,7 +42,7 @@ class DuckdbWriter(DuckdbSession):
     """
 
     def __init__(self, path: Path) -> None:
-        driver = needed("duckdb", EXTRA, path)
+        driver = needed("duckdb", path)
         self._path, self._drops = path.resolve(), False
         self._file: Path | None = None  # the copy that takes the place of the file; then the file as it was
         self._put: tuple[int, int, int] | None = None  # the state of the file that was put in place

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from sfumato.data.files.databases.base import BATCH, Batches, Column, Refused, TypedSession, quoted, relation_of
 from sfumato.data.files.databases.cells import bytes_in, text_or_numbers
 from sfumato.data.files.databases.failures import BAD_ADDRESS, BROKEN_OFF, NO_ANSWER, SECONDS, each_of, telling, within
-from sfumato.data.files.databases.postgresql import EXTRA
 from sfumato.data.files.source import needed
 from sfumato.data.kinds import is_text
 from sfumato.errors import DataError
@@ -53,7 +52,7 @@ class OdbcSession(TypedSession):
 
     def __init__(self, address: str, path: Path, *, writes: bool) -> None:
         try:
-            driver = needed("arrow_odbc", EXTRA, path)
+            driver = needed("arrow_odbc", path)
         except OSError:
             raise DataError(
                 f"{path} needs ODBC, but the driver manager is not installed here.\n"

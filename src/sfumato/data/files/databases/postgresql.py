@@ -27,7 +27,6 @@ from sfumato.data.files.databases.failures import (
 from sfumato.data.files.source import needed
 from sfumato.data.kinds import is_list
 
-EXTRA = "databases"
 _BATCH_SIZE, _BYTES = "adbc.postgresql.batch_size_hint_bytes", 1 << 19  # of a batch; the driver's own is 16 MB
 _NUMBERS = {"numeric", "money"}
 # What libpq says where no state comes along: before there is a server, and in the middle of a stream.
@@ -68,7 +67,7 @@ class PostgresqlSession(TypedSession):
     transactional: ClassVar[bool] = True
 
     def __init__(self, address: str, path: Path, *, writes: bool) -> None:
-        driver = needed("adbc_driver_postgresql.dbapi", EXTRA, path)
+        driver = needed("adbc_driver_postgresql.dbapi", path)
         limited = _with_limit(address)
         with _telling():
             self._connection = within(SECONDS, lambda: driver.connect(limited))
