@@ -39,7 +39,7 @@ def to_arrow(frame: Any, needed: Collection[str] = ()) -> pa.Table:
             wrapped = wrapped.collect()
         is_pandas = wrapped.implementation.is_pandas()
         table = _from_pandas(frame) if is_pandas else _from_narwhals(wrapped)
-        if is_pandas and (name := str(frame.index.name)) in needed and name not in table.column_names:
+        if is_pandas and (name := _name_in_pandas(frame.index.name)) in needed and name not in table.column_names:
             raise DataError(
                 f"The plan names the column {name!r}, but it is the index of the frame, which is left out.\n"
                 "Make a column of it: frame.reset_index()."
@@ -93,9 +93,9 @@ def _from_narwhals(wrapped: Any) -> pa.Table:
     return (wrapped.with_columns(nw.col(*long).cast(nw.String)) if long else wrapped).to_arrow()
 
 
-def _names_of_pandas(frame: Any) -> list[str]:
-    """Return the names of columns as text; pandas marks a column without a name with None or NaN."""
-    return ["" if name is None or name != name else str(name) for name in frame.columns]
+def _name_in_pandas(name: Any) -> str:
+    """Return the name of a column or an index as text; pandas gives a marker of missing values where there is none."""
+    return "" if not isinstance(name, str) and str(name) in ("None", "nan", "<NA>", "NaT") else str(name)
 
 
 def _from_pandas(frame: Any) -> pa.Table:
@@ -111,7 +111,7 @@ def _from_pandas(frame: Any) -> pa.Table:
             f"The index of the frame has {frame.index.nlevels} levels (a MultiIndex), which would be lost.\n"
             "Make columns of them: frame.reset_index(). Or drop them: frame.reset_index(drop=True)."
         )
-    names = _names_of_pandas(frame)
+    names = [_name_in_pandas(name) for name in frame.columns]
     arrays = []
     for position, name in enumerate(names):
         try:

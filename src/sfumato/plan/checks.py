@@ -64,9 +64,9 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
     yield from _people(plan)
     judged = plan.policy.judged_columns
     for role in NEED_A_REQUIREMENT:
-        able = ", ".join(map(repr, _judging(role)))
         for name in schema.named(role):
             if name not in judged:
+                able = ", ".join(map(repr, _judging(role)))
                 yield Problem(
                     f"columns.{name}.role",
                     f"column {name!r} has the role {role.value}, but no requirement protects it. "

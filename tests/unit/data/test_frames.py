@@ -54,7 +54,7 @@ def test_an_index_of_several_levels_is_never_lost_in_silence():
         to_arrow(pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])))
 
 
-@pytest.mark.parametrize("name", [None, float("nan"), "", " "])
+@pytest.mark.parametrize("name", [None, float("nan"), pd.NA, "", " "])
 def test_a_column_of_pandas_without_a_name_is_refused(name):
     with pytest.raises(DataError, match=r"Column number 2 of the frame has no name.*\n.*reset_index\(\)"):
         to_arrow(pd.DataFrame([[1, 2]], columns=["a", name]))
