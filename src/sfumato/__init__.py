@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from sfumato.errors import PolicyError as PolicyError
     from sfumato.errors import Problem as Problem
     from sfumato.errors import SfumatoError as SfumatoError
+    from sfumato.errors import SfumatoWarning as SfumatoWarning
     from sfumato.errors import Stopped as Stopped
     from sfumato.errors import Unsatisfiable as Unsatisfiable
     from sfumato.estimators.base import CrossTable as CrossTable
@@ -105,6 +106,7 @@ _OFFERED = {
         "PolicyError",
         "Problem",
         "SfumatoError",
+        "SfumatoWarning",
         "Stopped",
         "Unsatisfiable",
     ),

@@ -6,6 +6,8 @@ that judging a table does not need.
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -22,7 +24,7 @@ from sfumato.data.names import listed
 from sfumato.data.release import Release
 from sfumato.disk import atomic_file
 from sfumato.engines import Engine
-from sfumato.errors import DataError
+from sfumato.errors import DataError, SfumatoWarning
 from sfumato.estimators import BUDGET
 from sfumato.estimators.base import CrossTable, Estimator, Expectation
 from sfumato.metrics.base import Measurement
@@ -82,6 +84,11 @@ class Run:
             facts=outcome.facts,
         )
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of the run, a sentence or two each; Python's `warnings` hears the first of each kind."""
+        return tuple(self.facts.get("warnings", ()))
+
     def report(self, path: str | Path) -> Path:
         """Write the holder's report, one page that opens without network, and return where it is."""
         from sfumato.report.page import render
@@ -91,9 +98,9 @@ class Run:
         return Path(path)
 
     def __str__(self) -> str:
-        from sfumato.report.text import summary
+        from sfumato.report.text import summary, warned
 
-        return summary(self.facts)
+        return "\n\n".join(part for part in (summary(self.facts), warned(self.facts)) if part)
 
     def __repr__(self) -> str:
         held = sum(verdict.satisfied for verdict in self.verdicts)
@@ -124,6 +131,19 @@ def _refuse_no_plan(plan: Any) -> None:
             f"A plan was expected, but a {type(plan).__module__}.{type(plan).__qualname__} was given.\n"
             "Make one of it: sf.Plan.load(path), sf.Plan.from_dict(document)."
         )
+
+
+def _warn(sentences: Sequence[str]) -> None:
+    """Warn once of each kind, at the line that called a function of this module.
+
+    Two warnings are of one kind if they differ only in quoted names and in figures.
+    """
+    kinds: dict[str, list[str]] = {}
+    for sentence in sentences:
+        kinds.setdefault(re.sub(r"""'[^']*'|"[^"]*"|\d[\d,.]*""", "", sentence), []).append(sentence)
+    for first, *others in kinds.values():
+        more = f" ({len(others):,} more of this kind: see the warnings of the run.)" if others else ""
+        warnings.warn(first + more, SfumatoWarning, stacklevel=3)
 
 
 def draft(data: Any, *, progress: Progress = SILENT) -> Draft:
@@ -176,9 +196,12 @@ def anonymize(
     _refuse_no_plan(plan)
     if is_spark(frame):
         outcome, data = make_elsewhere(frame, plan, seed=seed, threads=threads, progress=progress)
-        return replace(Run.of(outcome), release=Published(data, outcome.release.description))
-    case = Case(plan, to_arrow(frame), progress=progress)
-    return Run.of(case.make(seed=seed, threads=threads, measure=measure, attack=attack), frame)
+        made = replace(Run.of(outcome), release=Published(data, outcome.release.description))
+    else:
+        case = Case(plan, to_arrow(frame, plan.schema.columns), progress=progress)
+        made = Run.of(case.make(seed=seed, threads=threads, measure=measure, attack=attack), frame)
+    _warn(made.warnings)
+    return made
 
 
 def run(
@@ -207,7 +230,7 @@ def run(
     case = Case(
         plan, engine=engine_of(plan, engine, master=master, distinct_on_driver=distinct_on_driver), progress=progress
     )
-    return Run.of(
+    made = Run.of(
         case.make_folder(
             Path(out),
             render,
@@ -219,6 +242,8 @@ def run(
             published=published,
         )
     )
+    _warn(made.warnings)
+    return made
 
 
 def complete(
@@ -240,7 +265,10 @@ def complete(
         return kept.facts
     at = Path(plan) if isinstance(plan, str | Path) else None
     made_by = plan if isinstance(plan, Plan) else kept.plan(at)
-    return Case(made_by, progress=progress).complete(Path(run), render, measure=measure, attack=attack)
+    facts = Case(made_by, progress=progress).complete(Path(run), render, measure=measure, attack=attack)
+    known = set(kept.facts.get("warnings", ()))
+    _warn([warning for warning in facts["warnings"] if warning not in known])
+    return facts
 
 
 def sweep(
@@ -279,7 +307,7 @@ def sweep(
     facts = run_sweep(
         plan,
         vary,
-        table=to_arrow(frame) if frame is not None else None,
+        table=to_arrow(frame, plan.schema.columns) if frame is not None else None,
         out=Path(out) if out is not None else None,
         page=render_sweep,
         loss=loss,
@@ -357,7 +385,8 @@ def _looking(
         facts = data.facts if isinstance(data, Run) else None
         return Seen.in_memory(to_arrow(published.data), plan, published.description, facts, published.data)
 
-    return asking(plan, path, to_arrow(original) if original is not None else None, seen, progress, **how)
+    given = to_arrow(original, plan.schema.columns) if original is not None else None
+    return asking(plan, path, given, seen, progress, **how)
 
 
 def reconstruct(

@@ -12,6 +12,8 @@ SfumatoError                 exit code 3: a bug, unless one of those below
 ├── Unsatisfiable            exit code 1: a requirement does not hold and cannot be made to hold
 └── Stopped                  exit code 130: somebody wanted the work to end before it was done
 
+SfumatoWarning               a warning of a run, for Python's `warnings`; commands print these sentences themselves
+
 A message has three short parts: what was asked, what was found, what to do. Messages name columns and counts,
 never values of identifying or sensitive columns: traces travel.
 """
@@ -28,6 +30,10 @@ class SfumatoError(Exception):
     """The root of every error that sfumato raises on purpose."""
 
     exit_code: ClassVar[int] = 3
+
+
+class SfumatoWarning(UserWarning):
+    """A warning about a run that succeeded: filter it with Python's `warnings`, or read `run.warnings`."""
 
 
 class InputError(SfumatoError):

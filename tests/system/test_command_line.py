@@ -103,6 +103,16 @@ def test_the_same_seed_gives_the_same_bytes_for_any_number_of_threads(example):
     assert releases[0] == releases[1]
 
 
+def test_a_warning_is_printed_once_and_never_as_one_of_python(example):
+    made = sfumato("anonymize", example / "plan.toml", "--out", example / "out", "--seed", 1, "--no-measure")
+    completed = sfumato("report", example / "out")
+
+    assert (made.returncode, completed.returncode) == (0, 0), made.stderr + completed.stderr
+    assert " ".join(made.stderr.split()).count("The release was made with a seed") == 1
+    assert "SfumatoWarning" not in made.stderr + completed.stderr
+    assert "warnings.warn" not in made.stderr + completed.stderr
+
+
 def test_without_a_seed_the_order_of_rows_differs(example):
     texts = []
     for name in ("a", "b"):

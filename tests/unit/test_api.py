@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv as csv
 import pytest
 
 import sfumato as sf
@@ -64,6 +66,68 @@ def test_a_run_shows_itself_and_writes_its_report(tmp_path):
     assert run.verdicts[0]._repr_html_()
     page = run.report(tmp_path / "report.html")
     assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
+
+
+WARNED = {  # of three kinds: one about two columns, rows that keep their order, and a seed
+    "columns": {"age": {"role": "quasi-identifier"}, "ill": {"role": "sensitive"}, "job": {"role": "other"}},
+    "require": [{"model": "k-anonymity", "k": 2}, {"model": "l-diversity", "sensitive": "ill", "l": 2}],
+    "release": {"shuffle": False},
+}
+
+
+def warned_table():
+    contacts = [f"person{row}@example.org" for row in range(12)]
+    return pa.table({"age": [30, 31] * 6, "ill": contacts, "job": contacts})
+
+
+def test_python_hears_each_kind_of_warning_once_at_the_line_of_the_user():
+    with pytest.warns(sf.SfumatoWarning) as heard:
+        run = sf.anonymize(warned_table(), sf.Plan.from_dict(WARNED), seed=1, measure=False, attack=False)
+
+    texts = [str(each.message) for each in heard]
+    contacts = [each for each in run.warnings if "look like names" in each]
+    assert run.warnings == tuple(run.facts["warnings"])
+    assert len(contacts) == 2
+    assert contacts[0] + " (1 more of this kind: see the warnings of the run.)" in texts
+    assert len(texts) == len(run.warnings) - 1
+    assert {each.filename for each in heard} == {__file__}
+    assert issubclass(sf.SfumatoWarning, UserWarning)
+
+
+def test_a_printed_run_shows_all_its_warnings():
+    with pytest.warns(sf.SfumatoWarning):
+        run = sf.anonymize(warned_table(), sf.Plan.from_dict(WARNED), seed=1, measure=False, attack=False)
+
+    shown = " ".join(str(run).split())
+    assert len(run.warnings) > 2
+    assert all(f"Warning: {warning}" in shown for warning in run.warnings)
+
+
+def test_a_run_without_warnings_is_silent():
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", sf.SfumatoWarning)
+        run = sf.anonymize(pa.table(COLUMNS), PLAN, measure=False, attack=False)
+
+    assert run.warnings == ()
+    assert not [each for each in heard if each.category is sf.SfumatoWarning]
+    assert "Warning" not in str(run).replace("Warning: The release was audited", "")
+
+
+def test_runs_in_folders_warn_as_well_and_what_completes_them_repeats_nothing(tmp_path):
+    csv.write_csv(pa.table(COLUMNS), tmp_path / "people.csv")
+    plan = sf.Plan.from_dict({**PLAN.document, "source": {"path": "people.csv"}}, tmp_path)
+
+    with pytest.warns(sf.SfumatoWarning) as heard:
+        run = sf.run(plan, tmp_path / "out", seed=1, measure=False, attack=False)
+    with warnings.catch_warnings(record=True) as later:
+        warnings.simplefilter("always", sf.SfumatoWarning)
+        facts = sf.complete(tmp_path / "out", plan)
+
+    assert {each.filename for each in [*heard, *later]} == {__file__}
+    new = [each for each in facts["warnings"] if each not in run.warnings]
+    assert [str(each.message) for each in later if each.category is sf.SfumatoWarning] == new
+    assert any("Nothing is left" in warning for warning in new)
+    assert any("made with a seed" in warning for warning in facts["warnings"])  # which was heard already
 
 
 def test_nothing_that_is_the_value_of_a_cell_prints_pages_or_facts_of_the_original(tmp_path):

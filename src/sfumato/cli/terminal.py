@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -139,10 +140,10 @@ def reply(as_json: bool, content: Mapping[str, Any], words: str, exit_code: int 
             say(words)
 
 
-def warn(warnings: Sequence[str], word: str = "Warning") -> None:
+def warn(sentences: Sequence[str], word: str = "Warning") -> None:
     """Print what deserves a second look beside the answer."""
-    for warning in warnings:
-        stderr().print(f"{word}: {warning}", style="yellow", markup=False, highlight=False)
+    for sentence in sentences:
+        stderr().print(f"{word}: {sentence}", style="yellow", markup=False, highlight=False)
 
 
 def print_json(content: Mapping[str, Any], indent: int | None = 1) -> None:
@@ -164,6 +165,7 @@ def watching() -> Iterator[Progress]:
     from sfumato.bars import Bars
     from sfumato.compiling import Loop, while_compiling
     from sfumato.data.files.databases.connections import asking
+    from sfumato.errors import SfumatoWarning
     from sfumato.progress import Stage
 
     console = stderr()
@@ -180,7 +182,8 @@ def watching() -> Iterator[Progress]:
     def done() -> None:
         stages.pop().done()
 
-    with Bars(console) as bars, while_compiling(begun, done), asking(ask_for):
+    with Bars(console) as bars, while_compiling(begun, done), asking(ask_for), warnings.catch_warnings():
+        warnings.simplefilter("ignore", SfumatoWarning)  # commands print these sentences themselves
         listener: Progress = _FOLLOWED[0] if _FOLLOWED else bars
         yield listener
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from pathlib import PurePath
 from typing import Any
 
 import narwhals as nw
@@ -22,8 +24,11 @@ def is_spark(frame: Any) -> bool:
     return type(frame).__module__.partition(".")[0] == "pyspark"
 
 
-def to_arrow(frame: Any) -> pa.Table:
-    """Return a frame as Arrow table; a lazy one is collected, an index of pandas is left out."""
+def to_arrow(frame: Any, needed: Collection[str] = ()) -> pa.Table:
+    """Return a frame as Arrow table; a lazy one is collected, an index of pandas is left out unless it is needed.
+
+    An index of several levels is refused, and one with the name of a needed column that the frame does not have.
+    """
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame])
     if isinstance(frame, pa.Table):
@@ -32,7 +37,19 @@ def to_arrow(frame: Any) -> pa.Table:
         wrapped = _wrapped(frame)
         if isinstance(wrapped, nw.LazyFrame):
             wrapped = wrapped.collect()
-        table = _from_pandas(frame) if wrapped.implementation.is_pandas() else _from_narwhals(wrapped)
+        is_pandas = wrapped.implementation.is_pandas()
+        table = _from_pandas(frame) if is_pandas else _from_narwhals(wrapped)
+        if is_pandas and (name := _name_in_pandas(frame.index.name)) in needed and name not in table.column_names:
+            raise DataError(
+                f"The plan names the column {name!r}, but it is the index of the frame, which is left out.\n"
+                "Make a column of it: frame.reset_index()."
+            )
+    for position, name in enumerate(table.column_names, start=1):
+        if not name.strip():
+            raise DataError(
+                f"Column number {position:,} of the frame has no name, but a plan gives roles by name.\nName the "
+                "column. In pandas, set frame.columns; frame.reset_index() makes columns of a named index."
+            )
     if twice := repeated(table.column_names):
         raise DataError(f"The frame has columns with the same name: {some(twice)}.\nRename them.")
     for name in table.column_names:
@@ -57,8 +74,10 @@ def _wrapped(frame: Any) -> Any:
         ) from None
     except TypeError:
         kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
+        files = " For a file, name it in the plan ([source] path) and call sf.run(plan, out)."
         raise DataError(
             f"A table was expected, but a {kind} was given.\nGive a frame of pandas, polars or pyarrow."
+            f"{files if isinstance(frame, str | PurePath) else ''}"
         ) from None
 
 
@@ -74,9 +93,25 @@ def _from_narwhals(wrapped: Any) -> pa.Table:
     return (wrapped.with_columns(nw.col(*long).cast(nw.String)) if long else wrapped).to_arrow()
 
 
+def _name_in_pandas(name: Any) -> str:
+    """Return the name of a column or an index as text; pandas gives a marker of missing values where there is none."""
+    return "" if not isinstance(name, str) and str(name) in ("None", "nan", "<NA>", "NaT") else str(name)
+
+
 def _from_pandas(frame: Any) -> pa.Table:
     """Convert column by column, to be able to name the one that does not work: pyarrow would show its cells."""
-    names = [str(name) for name in frame.columns]
+    if frame.columns.nlevels > 1:
+        raise DataError(
+            "The columns of the frame have names of several levels (a MultiIndex), but a plan names a column by one "
+            'text.\nSet frame.columns = ["_".join(map(str, name)) for name in frame.columns], then call '
+            "frame.reset_index() if the index holds columns too."
+        )
+    if frame.index.nlevels > 1:
+        raise DataError(
+            f"The index of the frame has {frame.index.nlevels} levels (a MultiIndex), which would be lost.\n"
+            "Make columns of them: frame.reset_index(). Or drop them: frame.reset_index(drop=True)."
+        )
+    names = [_name_in_pandas(name) for name in frame.columns]
     arrays = []
     for position, name in enumerate(names):
         try:

@@ -66,11 +66,17 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
     for role in NEED_A_REQUIREMENT:
         for name in schema.named(role):
             if name not in judged:
+                able = ", ".join(map(repr, _judging(role)))
                 yield Problem(
                     f"columns.{name}.role",
                     f"column {name!r} has the role {role.value}, but no requirement protects it. "
-                    f"Models in this version: {', '.join(map(repr, PRIVACY_MODELS))}.",
+                    f"Models for this role: {able}.",
                 )
+
+
+def _judging(role: Role) -> list[str]:
+    """Return the models that name columns of a role."""
+    return [name for name, member in requirable().items() if member.judges is role]
 
 
 def _leaves_open(schema: Schema) -> bool:
@@ -145,10 +151,11 @@ def wrongly_named(make: type[PrivacyModel], values: Mapping[str, Any], schema: S
             text = f"requirement {make.name} names the column {name!r}, which the plan does not declare.{near}"
             yield Problem(f".{place}", text)
         elif spec.role is not make.judged_role:
+            able = ", ".join(map(repr, _judging(spec.role)))
             yield Problem(
                 f".{place}",
                 f"requirement {make.name} names the column {name!r}, whose role is {spec.role.value}. "
-                f"It must be {make.judged_role.value}.",
+                f"It must be {make.judged_role.value}.{f' Models for {spec.role.value}: {able}.' if able else ''}",
             )
 
 
@@ -165,7 +172,7 @@ def warnings_of(plan: Plan) -> Iterator[str]:
     judged = plan.policy.judged_columns
     bare = [name for name in schema.named(Role.SENSITIVE) if name not in judged]
     if bare:
-        able = ", ".join(name for name, each in requirable().items() if each.judges is Role.SENSITIVE)
+        able = ", ".join(_judging(Role.SENSITIVE))
         yield (
             f"No requirement judges the sensitive column(s) {', '.join(map(repr, bare))}: whoever is linked to a class "
             f"of equal values learns them. Add one that does: {able}."

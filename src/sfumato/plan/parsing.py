@@ -169,14 +169,15 @@ def _requirements(
         if model is None:  # nobody else looks at the columns that it names
             notes.problems += (each.within(place) for each in wrongly_named(PRIVACY_MODELS[name], table, schema))
         if anonymizer is not None and (not isinstance(anonymizer, str) or anonymizer not in ANONYMIZERS):
-            text = f"{where} has an unknown anonymizer {anonymizer!r}.{did_you_mean(str(anonymizer), ANONYMIZERS)}"
+            able = ANONYMIZERS if model is None else aiming_at(model)
+            text = f"{where} has an unknown anonymizer {anonymizer!r}.{did_you_mean(str(anonymizer), able)}"
             notes.add(f"{place}.anonymizer", text)
         elif model is not None:
             if anonymizer is not None and ANONYMIZERS[anonymizer].meets(model):
                 chosen[len(requirements)] = anonymizer
             elif anonymizer is not None:
-                able = f"which cannot meet it. Use {names(aiming_at(model))}."
-                unfit.append(Problem(f"{place}.anonymizer", f"{where} asks for {anonymizer}, {able}"))
+                text = f"{where} asks for {anonymizer}, which cannot meet it. Use {names(aiming_at(model))}."
+                unfit.append(Problem(f"{place}.anonymizer", text))
             requirements.append(model)
             places.append(position)
     return requirements, chosen, places, unfit

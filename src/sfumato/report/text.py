@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.report import exposed
 from sfumato.report.promises import bound, holds, is_unjudged, parameters
 from sfumato.report.reading import Facts, main_measurements, mapping, mappings, number, text
-from sfumato.report.verdict import one_sentence
+from sfumato.report.verdict import one_sentence, warnings
 from sfumato.report.wording import UNKNOWN, amount, apart, seconds, share, spelled
 
 WIDTH = 80  # where nobody says how wide the terminal is
@@ -42,6 +42,16 @@ def summary(facts: Mapping[str, Any], width: int = WIDTH) -> str:
         list(lines.rows([*_measures(facts), *spent])),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part).replace(UNKNOWN, "-")
+
+
+def warned(facts: Mapping[str, Any], width: int = WIDTH) -> str:
+    """Return the warnings of a run as a paragraph each, in lines of at most this width.
+
+    >>> print(warned({"warnings": ["Rows keep their order."]}))
+    Warning: Rows keep their order.
+    """
+    lines = _Lines(min(max(width, NARROWEST), WIDEST))
+    return "\n\n".join("\n".join(lines.wrapped(f"Warning: {warning}")) for warning in warnings(facts))
 
 
 class _Lines:

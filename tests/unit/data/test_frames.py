@@ -1,6 +1,7 @@
 """Frames in and out."""
 
 import datetime
+from pathlib import Path
 
 import pandas as pd
 import polars as pl
@@ -36,6 +37,38 @@ def test_what_is_no_frame_is_refused(thing):
 def test_an_index_of_pandas_is_left_out():
     frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index(["x", "y"], name="who"))
     assert to_arrow(frame).column_names == ["a"]
+
+
+def test_an_index_that_the_plan_names_is_to_become_a_column():
+    frame = pd.DataFrame({"who": ["x", "y"], "a": [1, 2]})
+    with pytest.raises(DataError, match=r"'who', but it is the index .*\n.*reset_index\(\)"):
+        to_arrow(frame.set_index("who"), {"who", "a"})
+    assert to_arrow(frame.set_index("who", drop=False), {"who", "a"}).column_names == ["who", "a"]
+
+
+def test_an_index_of_several_levels_is_never_lost_in_silence():
+    with pytest.raises(DataError, match=r"2 levels \(a MultiIndex\).*\n.*reset_index\(\)") as caught:
+        to_arrow(pd.DataFrame({"a": ["secret"], "b": ["hidden"], "c": [1]}).set_index(["a", "b"]))
+    assert not {"secret", "hidden"} & set(str(caught.value).split())
+    with pytest.raises(DataError, match=r"MultiIndex.*\n.*frame.columns = .*reset_index\(\)"):
+        to_arrow(pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])))
+
+
+@pytest.mark.parametrize("name", [None, float("nan"), pd.NA, "", " "])
+def test_a_column_of_pandas_without_a_name_is_refused(name):
+    with pytest.raises(DataError, match=r"Column number 2 of the frame has no name.*\n.*reset_index\(\)"):
+        to_arrow(pd.DataFrame([[1, 2]], columns=["a", name]))
+
+
+def test_a_column_of_polars_without_a_name_is_refused():
+    with pytest.raises(DataError, match="Column number 1 of the frame has no name"):
+        to_arrow(pl.DataFrame({"": [1], "a": [2]}))
+
+
+@pytest.mark.parametrize("file", ["people.csv", Path("people.csv")])
+def test_a_file_in_place_of_a_frame_is_told_which_function_reads_files(file):
+    with pytest.raises(DataError, match=r"\[source\] path\) and call sf\.run\(plan, out\)"):
+        to_arrow(file)
 
 
 def test_names_become_text_and_must_differ():

@@ -36,6 +36,39 @@ def test_what_deserves_a_second_look_is_said(document, words):
     assert any(words in warning for warning in Plan.from_dict(document).warnings())
 
 
+def test_a_role_without_a_requirement_lists_only_the_models_that_fit():
+    document = plan(columns={**COLUMNS, "bought": {"role": "items"}})
+
+    with pytest.raises(PlanError) as caught:
+        Plan.from_dict(document)
+
+    (said,) = [str(problem) for problem in caught.value.problems if problem.place == "columns.bought.role"]
+    assert said.endswith("Models for this role: 'rho-uncertainty', 'km-anonymity', 'hkp-coherence'.")
+
+
+def test_a_model_for_a_column_of_another_role_lists_only_the_models_that_fit():
+    columns = {**COLUMNS, "bought": {"role": "items"}}
+
+    for require, said in (
+        ({**DIVERSE, "sensitive": "bought"}, "Models for items: 'rho-uncertainty', 'km-anonymity', 'hkp-coherence'."),
+        ({**DIVERSE, "sensitive": "age"}, "It must be sensitive."),  # no model names quasi-identifiers
+    ):
+        with pytest.raises(PlanError) as caught:
+            Plan.from_dict(plan(columns=columns, require=[require]))
+        (found,) = [str(each) for each in caught.value.problems if each.place == "require[1].sensitive"]
+        assert found.endswith(said)
+
+
+def test_an_unknown_anonymizer_lists_only_the_anonymizers_that_fit_the_model():
+    require = {"model": "km-anonymity", "column": "bought", "k": 2, "m": 2, "anonymizer": "nothing-like-it"}
+
+    with pytest.raises(PlanError) as caught:
+        Plan.from_dict(plan(columns={**COLUMNS, "bought": {"role": "items"}}, require=[require]))
+
+    (found,) = [str(each) for each in caught.value.problems if each.place == "require[1].anonymizer"]
+    assert found.endswith("Known: 'apriori-anonymization', 'item-generalization'.")
+
+
 def test_a_plan_without_such_things_has_no_warning():
     assert Plan.from_dict(asking(DIVERSE, CELLS_ASKED, x=CELLS)).warnings() == ()
 
