@@ -391,12 +391,21 @@ class _Writer:
         """Return the requirement that no secret gives another away."""
         if not self.masked:
             return []
-        return _required(
+        items = any(guess.role is Role.ITEMS for guess in self.guesses)
+        told = [
+            "# Items may tell masked values: the run then warns and counts them. To refuse such a release, write",
+            '# "refuse"; to protect the values, drop one of the columns (role = "identifier").',
+            "[anonymizers.masking]",
+            'dependence = "allow"',
+            "",
+        ]
+        required = _required(
             '"multi-diversity"  # masks values where one secret would tell another',
             f"sensitive = [{', '.join(map(quoted, self.masked))}]",
             "alpha_sa = 0.5  # highest chance of a value for who knows the other secrets",
             "alpha_qi = 0.5  # the same for who knows the quasi-identifiers only",
         )
+        return [*required, *(told if items else [])]
 
     def _uncertainty(self, guess: Guess) -> list[str]:
         return _required(
