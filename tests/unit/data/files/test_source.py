@@ -113,6 +113,6 @@ def test_a_library_that_is_there_and_does_not_start_is_not_called_missing(tmp_pa
     monkeypatch.syspath_prepend(tmp_path)
 
     with pytest.raises(DataError, match=said) as refused:
-        needed("a_driver_of_ours", "databases", Path("database:clinic"))
+        needed("a_driver_of_ours", Path("database:clinic"))
 
     assert ("not installed" in str(refused.value)) is (said == "not installed")
